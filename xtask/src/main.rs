@@ -21,6 +21,7 @@ mod sanitize;
 mod sources;
 mod step;
 mod unsafe_list;
+mod weight;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -63,6 +64,8 @@ enum Verb {
     Sanitize(sanitize::Options),
     /// Writes UNSAFE.md from the code
     Unsafe(unsafe_list::Options),
+    /// Tells how much the program and the code weigh
+    Weight(weight::Options),
     /// Lists comments whose words or width are not as they should be, or wraps those that are too long
     Words(words::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
@@ -92,6 +95,7 @@ fn main() -> anyhow::Result<()> {
         Verb::RyuTests(options) => ryu_tests::run(&options),
         Verb::Sanitize(options) => sanitize::run(&options),
         Verb::Unsafe(options) => unsafe_list::run(&options),
+        Verb::Weight(options) => weight::run(&options),
         Verb::Words(options) => words::run(&options),
         Verb::GamtPaper(options) => programs::run("gamt-paper", &options),
         Verb::GswitchPaper(options) => programs::run("gswitch-paper", &options),

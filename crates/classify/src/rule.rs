@@ -14,7 +14,7 @@ use crate::expand::FieldRange;
 use crate::pattern::Pattern;
 use crate::patterns::{Patterns, count};
 use crate::spans::Spans;
-use crate::tuple::{Field, FieldMatch, Tuple};
+use crate::tuple::{Field, FieldMatch, Tuple, Wanted};
 
 /// A rule: a pattern, ranges, a priority, and the user's action. Cheap to clone: the ranges are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,18 @@ impl<T: Tuple> Rule<T> {
             rule.ranges = Some(Arc::new(Ranges { patterns, spans, of: of.into() }));
         }
         Ok(rule)
+    }
+
+    /// A rule of conditions on fields.
+    pub(crate) fn wanting(wanted: &Wanted, priority: u32, action: u32) -> Result<Self, RuleError> {
+        let (mut pattern, mut ranges) = (Pattern::all(), Vec::new());
+        for &(field, wanted) in wanted {
+            match wanted {
+                FieldMatch::Masked { value, mask } => pattern = pattern.with(field, value, mask),
+                FieldMatch::Range(from, to) => ranges.push(FieldRange::new(*field, from, to)?),
+            }
+        }
+        Self::with_ranges(pattern, ranges, priority, action)
     }
 
     /// The rule with another action.

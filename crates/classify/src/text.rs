@@ -4,10 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::RuleError;
-use crate::expand::FieldRange;
-use crate::pattern::Pattern;
 use crate::rule::Rule;
-use crate::tuple::{FieldMatch, Kind, Tuple, TupleError, decimal, protocol_number};
+use crate::tuple::{Field, FieldMatch, Fields, Tuple, TupleError, decimal};
 
 /// Text that is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +31,32 @@ impl<T: Tuple> FromStr for Rule<T> {
     /// Reads fields in any order, as `V`, `V/LENGTH`, `V/MASK`, `FROM-TO` or `*`. A field that is not given
     /// may be anything. A priority or an action that is not given is 0.
     fn from_str(text: &str) -> Result<Self, RuleTextError> {
-        let mut parts = Parts::<T>::default();
+        Parts::parse(Fields::of::<T>(), text)?.rule()
+    }
+}
+
+fn whole(number: &str, what: &'static str) -> Result<u32, RuleTextError> {
+    let parsed = decimal(number).and_then(|number| u32::try_from(number).ok());
+    parsed.ok_or_else(|| RuleTextError::Number(number.to_owned(), what))
+}
+
+/// The parts of a rule, as text is read. Readers of other formats add theirs.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    fields: Fields,
+    wanted: Vec<(&'static Field, FieldMatch)>,
+    priority: u32,
+    action: u32,
+}
+
+impl Parts {
+    /// The parts of a rule of all packets.
+    pub(crate) const fn new(fields: Fields) -> Self {
+        Self { fields, wanted: Vec::new(), priority: 0, action: 0 }
+    }
+
+    fn parse(fields: Fields, text: &str) -> Result<Self, RuleTextError> {
+        let mut parts = Self::new(fields);
         let (mut has_priority, mut has_action, mut is_empty) = (false, false, true);
         for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
             is_empty = false;
@@ -47,63 +70,29 @@ impl<T: Tuple> FromStr for Rule<T> {
                 Some(("priority", number)) => parts.priority = whole(number, "priority")?,
                 Some(("action", number)) => parts.action = whole(number, "action")?,
                 Some((name, value)) => parts.field(name, value)?,
-                None => parts.protocol(word)?,
+                None => parts.add(fields.of_protocol(word)?, word)?,
             }
         }
-        if is_empty { Err(RuleTextError::Empty) } else { parts.rule() }
+        if is_empty { Err(RuleTextError::Empty) } else { Ok(parts) }
     }
-}
 
-fn whole(number: &str, what: &'static str) -> Result<u32, RuleTextError> {
-    let parsed = decimal(number).and_then(|number| u32::try_from(number).ok());
-    parsed.ok_or_else(|| RuleTextError::Number(number.to_owned(), what))
-}
-
-/// The parts of a rule, as text is read. Readers of other formats add theirs.
-#[derive(Debug)]
-pub(crate) struct Parts<T> {
-    pattern: Pattern<T>,
-    ranges: Vec<FieldRange>,
-    given: T,
-    pub(crate) priority: u32,
-    pub(crate) action: u32,
-}
-
-impl<T: Tuple> Default for Parts<T> {
-    fn default() -> Self {
-        let ranges = Vec::new();
-        Self { pattern: Pattern::all(), ranges, given: T::default(), priority: 0, action: 0 }
-    }
-}
-
-impl<T: Tuple> Parts<T> {
     /// Adds the condition on a field, by its name.
     pub(crate) fn field(&mut self, name: &str, value: &str) -> Result<(), RuleTextError> {
-        let field = T::field_of(name).ok_or_else(|| crate::tuple::no_field::<T>(name))?;
+        self.add(self.fields.get(name)?, value)
+    }
+
+    fn add(&mut self, field: &'static Field, value: &str) -> Result<(), RuleTextError> {
         let wanted = field.parse_match(value).map_err(TupleError::from)?;
-        if self.given.field(field) != 0 {
+        if self.wanted.iter().any(|(given, _)| *given == field) {
             return Err(TupleError::Twice(field.name).into());
         }
-        self.given.set_field(field, field.all());
-        match wanted {
-            FieldMatch::Masked { value, mask } => self.pattern = self.pattern.with(field, value, mask),
-            FieldMatch::Range(from, to) => self.ranges.push(FieldRange::new(*field, from, to)?),
-        }
+        self.wanted.push((field, wanted));
         Ok(())
     }
 
-    /// Adds a protocol by its name alone.
-    fn protocol(&mut self, word: &str) -> Result<(), RuleTextError> {
-        let field = T::FIELDS.iter().find(|field| field.kind == Kind::Protocol);
-        match field.filter(|_| protocol_number(word).is_some()) {
-            Some(field) => self.field(field.name, word),
-            None => Err(TupleError::Word(word.to_owned()).into()),
-        }
-    }
-
     /// The rule.
-    pub(crate) fn rule(self) -> Result<Rule<T>, RuleTextError> {
-        Ok(Rule::with_ranges(self.pattern, self.ranges, self.priority, self.action)?)
+    pub(crate) fn rule<T: Tuple>(self) -> Result<Rule<T>, RuleTextError> {
+        Ok(Rule::wanting(&self.wanted, self.priority, self.action)?)
     }
 }
 

@@ -12,14 +12,14 @@ use super::uncertain::{Effect, Uncertain};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::text::Parts;
-use crate::tuple::Tuple;
+use crate::tuple::{Fields, Tuple};
 
 pub(super) fn read<T: Tuple>(
     input: &mut Input<'_>,
     reading: &mut Reading,
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
-    reading.each_record(input, |at, line, report| {
+    reading.each_record(input, &mut |at, line, report| {
         let (taken, text) = match line {
             Ok(line) => (filter(line), line),
             Err(fault) => (Err(fault), ""),
@@ -47,7 +47,7 @@ pub(super) fn read<T: Tuple>(
 fn filter<T: Tuple>(line: &str) -> Result<(Rule<T>, Option<&str>), Fault> {
     let bad = || Fault::bad("not a filter of ClassBench");
     let (fields, flags) = parts(line).ok_or_else(bad)?;
-    let mut all = Parts::<T>::default();
+    let mut all = Parts::new(Fields::of::<T>());
     for (field, value) in ["src", "dst", "sport", "dport", "proto"].into_iter().zip(fields) {
         all.field(field, &value).map_err(Fault::bad)?;
     }

@@ -52,11 +52,11 @@ impl Element {
 pub(super) fn each_element(
     input: &mut Input<'_>,
     shape: Shape,
-    mut take: impl FnMut(Element) -> Result<(), ReadError>,
+    take: &mut dyn FnMut(Element) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let name = input.name().to_owned();
     let (at, mut end) = (Position::default(), None);
-    let mut list = List { shape, take: &mut take, at: &at, end: &mut end };
+    let mut list = List { shape, take, at: &at, end: &mut end };
     let mut json = Deserializer::from_reader(Bytes { input, at: &at });
     let read = json.deserialize_map(&mut list).and_then(|()| json.end());
     match (end, read) {
@@ -75,7 +75,7 @@ pub(super) fn each_element_of(
     Document { value, line, .. }: Document,
     name: &str,
     shape: Shape,
-    mut take: impl FnMut(Option<u64>, Value) -> Result<(), ReadError>,
+    take: &mut dyn FnMut(Option<u64>, Value) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let bad = |why| ReadError::Bad { name: name.to_owned(), place: line.into(), why, text: String::new() };
     let is_list = value.get(shape.list).is_some();
@@ -150,14 +150,14 @@ impl Read for Bytes<'_, '_> {
 }
 
 /// Visits the object, and the list in it.
-struct List<'l, F> {
+struct List<'l> {
     shape: Shape,
-    take: &'l mut F,
+    take: &'l mut dyn FnMut(Element) -> Result<(), ReadError>,
     at: &'l Position,
     end: &'l mut Option<ReadError>,
 }
 
-impl<F: FnMut(Element) -> Result<(), ReadError>> List<'_, F> {
+impl List<'_> {
     fn take<E: de::Error>(&mut self, value: Value, lines: Lines) -> Result<(), E> {
         self.at.bytes.set(0);
         let number = self.at.count.get() + 1;
@@ -169,7 +169,7 @@ impl<F: FnMut(Element) -> Result<(), ReadError>> List<'_, F> {
     }
 }
 
-impl<'de, F: FnMut(Element) -> Result<(), ReadError>> Visitor<'de> for &mut List<'_, F> {
+impl<'de> Visitor<'de> for &mut List<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -324,7 +324,7 @@ impl<'de> Visitor<'de> for Located<'_> {
     }
 }
 
-impl<'de, F: FnMut(Element) -> Result<(), ReadError>> DeserializeSeed<'de> for &mut List<'_, F> {
+impl<'de> DeserializeSeed<'de> for &mut List<'_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {

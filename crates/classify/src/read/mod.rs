@@ -76,7 +76,7 @@ pub use updates::{read_updates, read_updates_from};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::rules::RuleSet;
-use crate::tuple::Tuple;
+use crate::tuple::{Fields, Tuple};
 use report::Reading;
 
 /// Options for reading.
@@ -200,20 +200,20 @@ pub fn read_rules_of<T: Tuple>(
         None => recognise::recognise(&mut input)?,
     };
     let mut reading = Reading::new(&input, format, options.lenient);
-    let mut file = RuleFile::default();
+    let (mut file, fields) = (RuleFile::default(), Fields::of::<T>());
     match format {
         RuleFormat::Plain => plain::read(&mut input, &mut reading, &mut file)?,
         RuleFormat::ClassBench => classbench::read(&mut input, &mut reading, &mut file)?,
         RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options)?,
         RuleFormat::Iptables => {
-            iptables::read(&mut input, &mut reading, &mut file, options)?;
+            iptables::read(&mut input, &mut reading, (&mut file, fields), options)?;
         }
-        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options)?,
+        RuleFormat::Nft => nft::read(&mut input, &mut reading, (&mut file, fields), options)?,
         RuleFormat::SecurityGroups => {
-            allow::security_groups::read(&mut input, &mut reading, &mut file, options)?;
+            allow::security_groups::read(&mut input, &mut reading, (&mut file, fields), options)?;
         }
         RuleFormat::NetworkPolicy => {
-            allow::network_policy::read(&mut input, &mut reading, &mut file, options)?;
+            allow::network_policy::read(&mut input, &mut reading, (&mut file, fields), options)?;
         }
     }
     if matches!(format, RuleFormat::Plain | RuleFormat::ClassBench) && reading.report.records == 0 {

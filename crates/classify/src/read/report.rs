@@ -265,6 +265,9 @@ pub(super) struct Reading {
     lenient: bool,
 }
 
+/// What takes a record by its number, and may add to the report.
+pub(super) type Parser<'p> = dyn FnMut(u64, Result<&str, Fault>, &mut RuleReport) -> Result<(), Fault> + 'p;
+
 impl Reading {
     pub(super) fn new(input: &Input<'_>, format: RuleFormat, lenient: bool) -> Self {
         let (name, left_out) = (input.name().to_owned(), Vec::new());
@@ -291,7 +294,7 @@ impl Reading {
         input: &mut Input<'_>,
         mut parse: impl FnMut(&str, &mut RuleReport) -> Result<(), Fault>,
     ) -> Result<(), ReadError> {
-        self.each_record(input, |_, line, report| parse(line?, report))
+        self.each_record(input, &mut |_, line, report| parse(line?, report))
     }
 
     /// Gives each line that is neither blank nor a comment to a parser, with its number from 1.
@@ -300,7 +303,7 @@ impl Reading {
         input: &mut Input<'_>,
         mut parse: impl FnMut(u64, &str, &mut RuleReport) -> Result<(), Fault>,
     ) -> Result<(), ReadError> {
-        self.each_record(input, |at, line, report| parse(at, line?, report))
+        self.each_record(input, &mut |at, line, report| parse(at, line?, report))
     }
 
     /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and handles
@@ -308,7 +311,7 @@ impl Reading {
     pub(super) fn each_record(
         &mut self,
         input: &mut Input<'_>,
-        mut parse: impl FnMut(u64, Result<&str, Fault>, &mut RuleReport) -> Result<(), Fault>,
+        parse: &mut Parser<'_>,
     ) -> Result<(), ReadError> {
         loop {
             let at = input.lines_read() + 1;

@@ -8,7 +8,7 @@ use wirespeed_input::{Input, Source, open};
 use super::ReadOptions;
 use super::format::RuleFormat;
 use super::report::{Fault, ReadError, Reading, RuleReport};
-use crate::tuple::{Tuple, TupleError, decimal, no_field};
+use crate::tuple::{Fields, Tuple, TupleError, decimal};
 
 /// Reads a trace.
 pub fn read_trace<T: Tuple>(
@@ -72,7 +72,7 @@ pub fn tuple_of_line<T: Tuple>(line: &str) -> Result<T, TupleError> {
         return Err(TupleError::Columns(columns));
     }
     let tuple = COLUMNS.iter().zip(&mut words).try_fold(T::default(), |tuple, (name, word)| {
-        let field = T::field_of(name).ok_or_else(|| no_field::<T>(name))?;
+        let field = Fields::of::<T>().get(name)?;
         Ok::<_, TupleError>(tuple.with(field, field.parse_column(word)?))
     })?;
     // Flags, and the filter that the tuple was made of.

@@ -17,6 +17,7 @@ use super::report::{LeftOut, Place};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
 use crate::rules::RuleSet;
+use crate::text::RuleTextError;
 use crate::tuple::Tuple;
 
 /// A rule that may be in effect or not, with its position among the rules, and the reason.
@@ -258,24 +259,42 @@ impl<T: Tuple> Default for Doubts<T> {
 }
 
 fn uncertain<T: Tuple>(line: &str) -> Result<Uncertain<T>, String> {
-    let mut parts = line.split('\t');
-    let (Some(head), Some(why), Some(text), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return Err("not a rule, a reason and a text".to_owned());
-    };
-    let mut words = head.splitn(5, ' ');
-    let mut value = |name: &str| {
-        let value = words.next().and_then(|word| word.strip_prefix(name)?.strip_prefix('='));
-        value.ok_or_else(|| format!("no {name}"))
-    };
-    let number = |value: &str| value.parse::<u32>().map_err(|_| format!("{value} is no number"));
-    let (before, effect) = (number(value("before")?)?, value("effect")?);
-    let effect = Effect::ALL.into_iter().find(|known| known.as_str() == effect);
-    let (skips, line) = (number(value("skips")?)?, value("line")?);
-    let place = Place::parse(line).ok_or_else(|| format!("{line} is no line"))?;
-    let rule = words.next().ok_or("no rule")?.parse::<Rule<T>>().map_err(|error| error.to_string())?;
-    let why = LeftOut { place, why: unescaped(why)?, text: unescaped(text)? };
-    Ok(Uncertain { rule, effect: effect.ok_or("no such effect")?, before, skips, why })
+    let Head { rule, effect, before, skips, why } = Head::parse(line)?;
+    let rule = rule.parse().map_err(|error: RuleTextError| error.to_string())?;
+    Ok(Uncertain { rule, effect, before, skips, why })
+}
+
+/// A line of what is in doubt, with its rule as text.
+struct Head<'l> {
+    rule: &'l str,
+    effect: Effect,
+    before: u32,
+    skips: u32,
+    why: LeftOut,
+}
+
+impl<'l> Head<'l> {
+    fn parse(line: &'l str) -> Result<Self, String> {
+        let mut parts = line.split('\t');
+        let (Some(head), Some(why), Some(text), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err("not a rule, a reason and a text".to_owned());
+        };
+        let mut words = head.splitn(5, ' ');
+        let mut value = |name: &str| {
+            let value = words.next().and_then(|word| word.strip_prefix(name)?.strip_prefix('='));
+            value.ok_or_else(|| format!("no {name}"))
+        };
+        let number = |value: &str| value.parse::<u32>().map_err(|_| format!("{value} is no number"));
+        let (before, effect) = (number(value("before")?)?, value("effect")?);
+        let effect = Effect::ALL.into_iter().find(|known| known.as_str() == effect);
+        let (skips, line) = (number(value("skips")?)?, value("line")?);
+        let place = Place::parse(line).ok_or_else(|| format!("{line} is no line"))?;
+        let rule = words.next().ok_or("no rule")?;
+        let why = LeftOut { place, why: unescaped(why)?, text: unescaped(text)? };
+        Ok(Self { rule, effect: effect.ok_or("no such effect")?, before, skips, why })
+    }
 }
 
 /// Text without tabs and ends of lines.

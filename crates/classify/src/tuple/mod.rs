@@ -16,7 +16,9 @@
 //! In memory and in images the words are little-endian, as engines and kernels read them. The packed form has
 //! the words in network order without the padding at the end, like the fields on the wire.
 
+mod error;
 mod field;
+mod fields;
 mod frame;
 mod ipv4;
 mod ipv6;
@@ -35,15 +37,15 @@ use crate::domain::UpdateError;
 use crate::rules::{Changed, RuleSet};
 use crate::update::RuleUpdate;
 
+pub use error::TupleError;
 pub(crate) use field::decimal;
 pub use field::{Field, FieldMatch, Kind, ValueError, protocol_name, protocol_number};
+pub(crate) use fields::{Fields, Wanted};
 pub use frame::{FrameError, Layer, has_ports};
 pub use ipv4::Ipv4Tuple;
 pub use ipv6::Ipv6Tuple;
 pub use openflow::{OpenFlowTuple, VLAN_NONE};
 pub use openflow13::OpenFlow13Tuple;
-pub use text::TupleError;
-pub(crate) use text::no_field;
 
 /// The header fields of a packet, as a row of words. A mask has this form, too.
 ///
@@ -184,6 +186,13 @@ pub trait Tuple:
     /// The tuple of an Ethernet frame that came in on a port. The docs of each type say how it treats packets
     /// that lack a field.
     fn of_frame(in_port: u16, frame: &[u8]) -> Result<Self, FrameError>;
+}
+
+impl Fields {
+    /// The fields of a tuple.
+    pub(crate) const fn of<T: Tuple>() -> Self {
+        Self { tuple: T::NAME, all: T::FIELDS }
+    }
 }
 
 /// A number of ones from the lowest bit on, at most 32.

@@ -2,44 +2,7 @@
 
 use std::fmt;
 
-use super::field::ValueError;
-use super::{Kind, Tuple};
-
-/// Text that is not a tuple.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TupleError {
-    /// Text without a field.
-    #[error("no field is given")]
-    Empty,
-    /// A word without `=`.
-    #[error("{0:?} is not of the form FIELD=VALUE")]
-    Word(String),
-    /// Text with neither fields nor enough columns.
-    #[error(
-        "{0} columns: source, destination, ports and protocol are five, or fields are given as FIELD=VALUE"
-    )]
-    Columns(usize),
-    /// Text after the five columns that is not a number.
-    #[error("{0:?} behind the five columns is not a number")]
-    Behind(String),
-    /// A field that the tuple doesn't have.
-    #[error("a tuple of {tuple} has no field {field:?}; it has {}", .has.join(", "))]
-    Field {
-        /// The tuple's name.
-        tuple: &'static str,
-        /// The field.
-        field: String,
-        /// The names of the tuple's fields.
-        has: Vec<&'static str>,
-    },
-    /// A field that is given twice.
-    #[error("{0} is given twice")]
-    Twice(&'static str),
-    /// A value that the field can't have.
-    #[error(transparent)]
-    Value(#[from] ValueError),
-}
+use super::{Fields, Tuple, TupleError};
 
 /// Writes all fields.
 pub(super) fn write<T: Tuple>(tuple: &T, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,8 +20,8 @@ pub(super) fn parse<T: Tuple>(text: &str) -> Result<T, TupleError> {
     let mut given = T::default();
     for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
         let (field, value) = match word.split_once('=') {
-            Some((name, value)) => (T::field_of(name).ok_or_else(|| no_field::<T>(name))?, value),
-            None => (alone::<T>(word).ok_or_else(|| TupleError::Word(word.to_owned()))?, word),
+            Some((name, value)) => (Fields::of::<T>().get(name)?, value),
+            None => (Fields::of::<T>().of_protocol(word)?, word),
         };
         if given.field(field) != 0 {
             return Err(TupleError::Twice(field.name));
@@ -67,17 +30,6 @@ pub(super) fn parse<T: Tuple>(text: &str) -> Result<T, TupleError> {
         given.set_field(field, field.all());
     }
     if given == T::default() { Err(TupleError::Empty) } else { Ok(tuple) }
-}
-
-fn alone<T: Tuple>(word: &str) -> Option<&'static super::Field> {
-    let field = T::FIELDS.iter().find(|field| field.kind == Kind::Protocol)?;
-    super::protocol_number(word).map(|_| field)
-}
-
-/// The error for a field that the tuple doesn't have.
-pub(crate) fn no_field<T: Tuple>(name: &str) -> TupleError {
-    let has = T::FIELDS.iter().map(|field| field.name).collect();
-    TupleError::Field { tuple: T::NAME, field: name.to_owned(), has }
 }
 
 #[cfg(test)]

@@ -46,6 +46,15 @@ impl Changed {
     }
 }
 
+/// Tracked changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    /// The changed nodes with their old state, each once, in order of first change.
+    pub(super) nodes: Vec<(NodeId, Changed)>,
+    /// The largest result before the changes.
+    pub(super) results: u32,
+}
+
 /// A node of a [`NameTable`].
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'t> {

@@ -5,6 +5,7 @@
 
 mod batches;
 mod batches_of_all;
+mod batches_of_results;
 mod changing;
 mod classify;
 mod classify_doubts;

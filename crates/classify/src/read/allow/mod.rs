@@ -17,11 +17,11 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use super::ReadOptions;
 use super::assume::AssumptionKey;
-use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, TooMany, When, flatten};
+use super::chains::{Chains, End, Fact, FieldSet, Line, Out, Region, Then, TooMany, When, flatten};
 use super::report::{Fault, Place, ReadError, Reading};
-use super::{ReadOptions, RuleFile};
-use crate::tuple::{Field, Tuple};
+use crate::tuple::{Field, Fields};
 
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
@@ -49,57 +49,53 @@ impl Direction {
     }
 
     /// The address of the other end.
-    fn far<T: Tuple>(self) -> &'static Field {
-        field::<T>(if self == Self::In { "src" } else { "dst" })
+    fn far(self, fields: Fields) -> &'static Field {
+        fields.named(if self == Self::In { "src" } else { "dst" })
     }
-}
-
-fn field<T: Tuple>(name: &str) -> &'static Field {
-    T::field_of(name).expect("all tuples have these")
 }
 
 /// A condition of a rule that allows.
 #[derive(Clone)]
-struct Condition<T> {
-    region: Region<T>,
+struct Condition {
+    region: Region,
     fact: Option<Fact>,
     /// Whether it looks at ports, which later fragments have not.
     is_transport: bool,
 }
 
-impl<T: Tuple> Condition<T> {
+impl Condition {
     fn always() -> Self {
         Self { region: Region::all(), fact: None, is_transport: false }
     }
 
     /// What nobody knows, of packets of a region.
-    fn unknown(region: Region<T>, what: impl Into<String>) -> Self {
+    fn unknown(region: Region, what: impl Into<String>) -> Self {
         Self { region, fact: Some(Fact::unknown(what)), is_transport: false }
     }
 
-    fn of_protocol(protocol: u8) -> Self {
-        let field = field::<T>("proto");
+    fn of_protocol(fields: Fields, protocol: u8) -> Self {
+        let field = fields.named("proto");
         let region = Region::of(field, FieldSet::one(field, protocol.into()));
         Self { region, fact: None, is_transport: false }
     }
 
     /// A protocol and its destination ports from one to another.
-    fn of_ports(protocol: u8, from: u16, to: u16) -> Result<Self, TooMany> {
-        let own = Self::of_protocol(protocol);
+    fn of_ports(fields: Fields, protocol: u8, from: u16, to: u16) -> Result<Self, TooMany> {
+        let own = Self::of_protocol(fields, protocol);
         if (from, to) == (0, u16::MAX) {
             return Ok(own);
         }
-        let field = field::<T>("dport");
+        let field = fields.named("dport");
         let ports = Region::of(field, FieldSet::range(field, from.into(), to.into()));
         Ok(Self { region: own.region.and(&ports)?, is_transport: true, ..own })
     }
 
     /// A type of ICMP, with a code or any: these are the ports of a tuple.
-    fn of_message(protocol: u8, kind: u8, code: Option<u8>) -> Result<Self, TooMany> {
-        let mut own = Self { is_transport: true, ..Self::of_protocol(protocol) };
+    fn of_message(fields: Fields, protocol: u8, kind: u8, code: Option<u8>) -> Result<Self, TooMany> {
+        let mut own = Self { is_transport: true, ..Self::of_protocol(fields, protocol) };
         for (name, number) in [("sport", Some(kind)), ("dport", code)] {
             if let Some(number) = number {
-                let field = field::<T>(name);
+                let field = fields.named(name);
                 own.region = own.region.and(&Region::of(field, FieldSet::one(field, number.into())))?;
             }
         }
@@ -108,26 +104,28 @@ impl<T: Tuple> Condition<T> {
 }
 
 /// The lines of a list.
-struct Lines<T: Tuple> {
+struct Lines {
+    /// The fields of the tuple that the list is read for.
+    fields: Fields,
     /// The place of what the list implies, where it has one.
     implied: Option<Place>,
-    lines: Vec<Line<T>>,
+    lines: Vec<Line>,
 }
 
-impl<T: Tuple> Lines<T> {
+impl Lines {
     /// Begins with the replies of connections, which are allowed wherever the first packet was.
     /// `implied` is the place of the list, where it has one.
-    fn new(implied: Option<Place>) -> Self {
+    fn new(fields: Fields, implied: Option<Place>) -> Self {
         let replies =
             Fact::one_of(AssumptionKey::Ct, &["established", "related"], "the state of a connection");
         let when = When { region: Region::all(), facts: vec![replies] };
         let text = "replies of connections that were allowed".to_owned();
         let at = implied.unwrap_or_default();
-        Self { implied, lines: vec![Line { at, text, when, then: Then::Verdict(ALLOW.to_owned()) }] }
+        Self { fields, implied, lines: vec![Line { at, text, when, then: Then::Verdict(ALLOW.to_owned()) }] }
     }
 
     /// Allows packets of all these conditions.
-    fn allow(&mut self, at: Place, text: &str, conditions: &[&Condition<T>]) -> Result<(), TooMany> {
+    fn allow(&mut self, at: Place, text: &str, conditions: &[&Condition]) -> Result<(), TooMany> {
         let mut when = When { region: Region::all(), facts: Vec::new() };
         for condition in conditions {
             when.region = when.region.and(&condition.region)?;
@@ -138,7 +136,7 @@ impl<T: Tuple> Lines<T> {
         }
         let line = Line { at, text: text.to_owned(), when, then: Then::Verdict(ALLOW.to_owned()) };
         match conditions.iter().any(|condition| condition.is_transport) {
-            true => self.lines.extend(line.of_transport()?),
+            true => self.lines.extend(line.of_transport(self.fields)?),
             false => self.lines.push(line),
         }
         Ok(())
@@ -174,18 +172,15 @@ impl<T: Tuple> Lines<T> {
         mut self,
         options: &ReadOptions,
         reading: &mut Reading,
-        file: &mut RuleFile<T>,
+        file: &mut dyn Out,
     ) -> Result<(), ReadError> {
         if let Some(at) = self.implied {
             let text = "what the policy does not allow".to_owned();
             self.lines.push(Line { at, text, when: When::always(), then: Then::Verdict(DENY.to_owned()) });
         }
-        let mut chains = Chains::<T>::new();
+        let mut chains = Chains::new();
         chains.chain(CHAIN, End::Verdict(DENY.to_owned())).lines = self.lines;
-        let within = match T::field_of("dl_type") {
-            None => Region::all(),
-            Some(field) => Region::of(field, FieldSet::one(field, 0x0800)),
-        };
+        let within = Region::of_type(self.fields, 0x0800);
         flatten(&chains, CHAIN, &within, options, reading, file)
     }
 }

@@ -28,14 +28,14 @@ use std::mem;
 use serde_json::Value;
 use wirespeed_input::Input;
 
-use super::super::chains::Region;
+use super::super::ReadOptions;
+use super::super::chains::{Out, Region};
 use super::super::list::{Shape, each_element, each_element_of};
 use super::super::recognise::LOOK_AHEAD;
 use super::super::report::{Fault, Place, ReadError, Reading};
 use super::super::yaml::each_document;
-use super::super::{ReadOptions, RuleFile};
 use super::{Condition, Direction, Elements, Lines, array, block, number, object, text, too_many};
-use crate::tuple::Tuple;
+use crate::tuple::{Field, Fields};
 
 const LIST: Shape = Shape {
     list: "items",
@@ -59,16 +59,16 @@ struct Policy {
     rules: Vec<(Place, Value)>,
 }
 
-pub(in crate::read) fn read<T: Tuple>(
+pub(in crate::read) fn read(
     input: &mut Input<'_>,
     reading: &mut Reading,
-    file: &mut RuleFile<T>,
+    (file, fields): (&mut dyn Out, Fields),
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
     let mut elements = Elements::new();
     match is_json(input) {
-        true => each_element(input, LIST, |element| {
+        true => each_element(input, LIST, &mut |element| {
             let at = element.place("", reading.report.records + 1);
             take(&mut elements, &element.value, at, reading, |value, reading| {
                 policy(value, direction, None, |part, number| element.place(part, number), reading)
@@ -80,7 +80,7 @@ pub(in crate::read) fn read<T: Tuple>(
     let name = reading.report.name.clone();
     let chosen = choose(&policies, options.chain.as_deref(), direction)
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
-    let mut lines = Lines::<T>::new(chosen.at);
+    let mut lines = Lines::new(fields, chosen.at);
     if let Some((at, why)) = lost {
         // It could have been for the same pods.
         lines.unknown(at, "", &why);
@@ -130,7 +130,7 @@ fn in_yaml(
             let (name, place, why) = (name.clone(), (*line).into(), why.clone());
             return Err(ReadError::Bad { name, place, why, text: String::new() });
         }
-        each_element_of(document, &name, LIST, |at, element| {
+        each_element_of(document, &name, LIST, &mut |at, element| {
             let place = at.map_or_else(String::new, |at| format!("/items/{at}"));
             let line = at.and_then(|_| lines.get(&place).copied()).unwrap_or(own);
             let place_of =
@@ -239,10 +239,10 @@ fn choose<'p>(
 }
 
 /// Reads a rule of a policy whose pods are those in question if `pods` holds.
-fn allow<T: Tuple>(
-    lines: &mut Lines<T>,
+fn allow(
+    lines: &mut Lines,
     direction: Direction,
-    pods: &Condition<T>,
+    pods: &Condition,
     rule: &Value,
     at: Place,
     shown: &str,
@@ -250,15 +250,16 @@ fn allow<T: Tuple>(
 ) -> Result<(), String> {
     let key = if direction == Direction::In { "from" } else { "to" };
     object(rule, &[key, "ports"])?;
-    let one_or_all = |conditions: Vec<Condition<T>>| match conditions.is_empty() {
+    let one_or_all = |conditions: Vec<Condition>| match conditions.is_empty() {
         true => vec![Condition::always()],
         false => conditions,
     };
-    let ports = array(rule, "ports")?.iter().map(port).collect::<Result<Vec<_>, _>>()?;
+    let ports =
+        array(rule, "ports")?.iter().map(|one| port(one, lines.fields)).collect::<Result<Vec<_>, _>>()?;
     let peers = array(rule, key)?;
     let mut ends = Vec::new();
     for one in peers {
-        match peer::<T>(one, direction)? {
+        match peer(one, direction.far(lines.fields))? {
             Some(condition) => ends.push(condition),
             None => *other_family += 1,
         }
@@ -274,7 +275,7 @@ fn allow<T: Tuple>(
 }
 
 /// The addresses of a peer. `None` of the other family.
-fn peer<T: Tuple>(peer: &Value, direction: Direction) -> Result<Option<Condition<T>>, String> {
+fn peer(peer: &Value, far: &'static Field) -> Result<Option<Condition>, String> {
     object(peer, &["ipBlock", "podSelector", "namespaceSelector"])?;
     let given = |key: &str| peer.get(key).filter(|value| !value.is_null());
     let Some(ip_block) = given("ipBlock") else {
@@ -288,7 +289,6 @@ fn peer<T: Tuple>(peer: &Value, direction: Direction) -> Result<Option<Condition
         return Err("a block of addresses beside a selector".to_owned());
     }
     object(ip_block, &["cidr", "except"])?;
-    let far = direction.far::<T>();
     let cidr = text(ip_block, "cidr")?.ok_or("a block without a cidr")?;
     let whole = block(far, cidr)?;
     let mut set = whole.clone();
@@ -307,7 +307,7 @@ fn peer<T: Tuple>(peer: &Value, direction: Direction) -> Result<Option<Condition
 }
 
 /// The protocol and the ports of a rule's port.
-fn port<T: Tuple>(port: &Value) -> Result<Condition<T>, String> {
+fn port(port: &Value, fields: Fields) -> Result<Condition, String> {
     object(port, &["protocol", "port", "endPort"])?;
     let protocol = match text(port, "protocol")? {
         None | Some("TCP") => 6,
@@ -317,9 +317,9 @@ fn port<T: Tuple>(port: &Value) -> Result<Condition<T>, String> {
     };
     let end = number(port, "endPort")?;
     let first = match port.get("port") {
-        None | Some(Value::Null) if end.is_none() => return Ok(Condition::of_protocol(protocol)),
+        None | Some(Value::Null) if end.is_none() => return Ok(Condition::of_protocol(fields, protocol)),
         Some(Value::String(name)) if end.is_none() => {
-            let of_protocol = Condition::<T>::of_protocol(protocol);
+            let of_protocol = Condition::of_protocol(fields, protocol);
             return Ok(Condition::unknown(of_protocol.region, format!("the port that pods call {name}")));
         }
         Some(Value::Number(number)) => number.as_i64(),
@@ -328,7 +328,7 @@ fn port<T: Tuple>(port: &Value) -> Result<Condition<T>, String> {
     let number = |number: Option<i64>| number.and_then(|number| u16::try_from(number).ok());
     match (number(first), number(end.or(first))) {
         (Some(first), Some(last)) if 0 < first && first <= last => {
-            Condition::of_ports(protocol, first, last).map_err(too_many)
+            Condition::of_ports(fields, protocol, first, last).map_err(too_many)
         }
         _ => Err("not a range of ports".to_owned()),
     }

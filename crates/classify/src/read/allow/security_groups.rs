@@ -17,12 +17,12 @@
 use serde_json::Value;
 use wirespeed_input::Input;
 
-use super::super::chains::{FieldSet, Region};
+use super::super::ReadOptions;
+use super::super::chains::{FieldSet, Out, Region};
 use super::super::list::{Element, Shape, each_element};
 use super::super::report::{Place, ReadError, Reading};
-use super::super::{ReadOptions, RuleFile};
 use super::{Condition, Direction, Elements, Lines, array, block, number, object, text, too_many};
-use crate::tuple::Tuple;
+use crate::tuple::Fields;
 
 const LIST: Shape = Shape {
     list: "SecurityGroups",
@@ -58,15 +58,15 @@ struct Group {
     json: String,
 }
 
-pub(in crate::read) fn read<T: Tuple>(
+pub(in crate::read) fn read(
     input: &mut Input<'_>,
     reading: &mut Reading,
-    file: &mut RuleFile<T>,
+    (file, fields): (&mut dyn Out, Fields),
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
     let mut elements = Elements::new();
-    each_element(input, LIST, |element| {
+    each_element(input, LIST, &mut |element| {
         let at = element.place("", reading.report.records + 1);
         elements.take(&element.value, at, reading, |_, reading| group(&element, direction, reading))
     })?;
@@ -74,7 +74,7 @@ pub(in crate::read) fn read<T: Tuple>(
     let name = reading.report.name.clone();
     let chosen = choose(&groups, options.chain.as_deref())
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
-    let mut lines = Lines::<T>::new(None);
+    let mut lines = Lines::new(fields, None);
     if let Some((at, why)) = lost {
         // It could have been a chosen one.
         lines.unknown(at, "", &why);
@@ -157,8 +157,8 @@ fn choose<'g>(groups: &'g [Group], wanted: Option<&str>) -> Result<Vec<&'g Group
 }
 
 /// Reads a permission.
-fn rule<T: Tuple>(
-    lines: &mut Lines<T>,
+fn rule(
+    lines: &mut Lines,
     direction: Direction,
     permission: &Value,
     at: Place,
@@ -166,8 +166,8 @@ fn rule<T: Tuple>(
     other_family: &mut u64,
 ) -> Result<(), String> {
     object(permission, &PERMISSION)?;
-    let what = traffic::<T>(permission)?;
-    let far = direction.far::<T>();
+    let what = traffic(permission, lines.fields)?;
+    let far = direction.far(lines.fields);
     let mut ranges = FieldSet::none(far);
     for (list, key) in [("IpRanges", "CidrIp"), ("Ipv6Ranges", "CidrIpv6")] {
         for range in array(permission, list)? {
@@ -200,7 +200,7 @@ fn rule<T: Tuple>(
 }
 
 /// The protocol and the ports of a permission.
-fn traffic<T: Tuple>(permission: &Value) -> Result<Condition<T>, String> {
+fn traffic(permission: &Value, fields: Fields) -> Result<Condition, String> {
     let (from, to) = (number(permission, "FromPort")?, number(permission, "ToPort")?);
     let any = |number: Option<i64>| number.is_none_or(|number| number == -1);
     let protocol = match text(permission, "IpProtocol")?.ok_or("a permission without a protocol")? {
@@ -217,14 +217,14 @@ fn traffic<T: Tuple>(permission: &Value) -> Result<Condition<T>, String> {
         }
     };
     if any(from) && any(to) {
-        return Ok(Condition::of_protocol(protocol));
+        return Ok(Condition::of_protocol(fields, protocol));
     }
     if ICMP.contains(&protocol) {
         // The type comes first, and -1 is any code.
         let octet = |number: Option<i64>| number.and_then(|number| u8::try_from(number).ok());
         return match (octet(from), octet(to)) {
             (Some(kind), code) if code.is_some() || any(to) => {
-                Condition::of_message(protocol, kind, code).map_err(too_many)
+                Condition::of_message(fields, protocol, kind, code).map_err(too_many)
             }
             _ => Err("not a type and a code of ICMP".to_owned()),
         };
@@ -232,7 +232,7 @@ fn traffic<T: Tuple>(permission: &Value) -> Result<Condition<T>, String> {
     let port = |number: Option<i64>| number.and_then(|number| u16::try_from(number).ok());
     match (port(from), port(to)) {
         (Some(from), Some(to)) if from <= to && WITH_PORTS.contains(&protocol) => {
-            Condition::of_ports(protocol, from, to).map_err(too_many)
+            Condition::of_ports(fields, protocol, from, to).map_err(too_many)
         }
         _ => Err("not a range of ports".to_owned()),
     }

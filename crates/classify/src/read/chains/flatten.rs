@@ -21,24 +21,24 @@ use super::program::{Go, Program};
 use super::region::Region;
 use super::set::TooMany;
 use super::{Chains, End, Line, Then};
+use crate::read::ReadOptions;
 use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
 use crate::read::report::{LeftOut, Place, ReadError, Reading};
 use crate::read::uncertain::Effect;
-use crate::read::{ReadOptions, RuleFile};
-use crate::tuple::Tuple;
+pub(in crate::read) use emit::Out;
 
 /// The most parts of regions that may be compared: some seconds.
 const MOST_WORK: u64 = 30_000_000;
 
 /// Writes a chain out: its rules, their actions and doubts into `file`, and a summary of them into the
 /// report. `within` is what packets can be at all.
-pub(in crate::read) fn flatten<T: Tuple>(
-    chains: &Chains<T>,
+pub(in crate::read) fn flatten(
+    chains: &Chains,
     base: &str,
-    within: &Region<T>,
+    within: &Region,
     options: &ReadOptions,
     reading: &mut Reading,
-    file: &mut RuleFile<T>,
+    file: &mut dyn Out,
 ) -> Result<(), ReadError> {
     let program = Program::of(chains, base, reading)?;
     let mut walk = Walk {
@@ -75,7 +75,7 @@ pub(in crate::read) fn flatten<T: Tuple>(
     report.left_out.extend(more.map(|(_, one)| one));
     report.left_out.sort_by_key(|one| one.place);
     report.assumed.clone_from(&assumed);
-    file.doubts.assumed = assumed;
+    file.assume(assumed);
     Ok(())
 }
 
@@ -100,12 +100,12 @@ struct Behind<'c> {
 }
 
 /// Going through chains.
-struct Walk<'a, T: Tuple> {
-    program: &'a Program<'a, T>,
+struct Walk<'a> {
+    program: &'a Program<'a>,
     assume: &'a Assumptions,
     most_rules: u64,
     most_patterns: u64,
-    file: &'a mut RuleFile<T>,
+    file: &'a mut dyn Out,
     rules: u64,
     patterns: u64,
     work: u64,
@@ -120,17 +120,17 @@ struct Walk<'a, T: Tuple> {
 }
 
 /// A step that packets of a region come to and that may be in effect.
-struct Met<T> {
+struct Met {
     /// The packets that it is for.
-    region: Region<T>,
+    region: Region,
     /// Whether these are all that come to it.
     is_for_all: bool,
     /// Why nobody knows whether it is in effect.
     doubt: Option<LeftOut>,
 }
 
-impl<T: Tuple> Walk<'_, T> {
-    fn all(&mut self, base: &str, within: &Region<T>) -> Result<(), Excess> {
+impl Walk<'_> {
+    fn all(&mut self, base: &str, within: &Region) -> Result<(), Excess> {
         let first = self.program.base();
         match self.sure(first, 0, within.clone(), None)? {
             true => self.end(base, within),
@@ -139,7 +139,7 @@ impl<T: Tuple> Walk<'_, T> {
     }
 
     /// What becomes of packets at the end of all.
-    fn end(&mut self, base: &str, region: &Region<T>) -> Result<(), Excess> {
+    fn end(&mut self, base: &str, region: &Region) -> Result<(), Excess> {
         match self.program.end {
             End::Verdict(verdict) => {
                 self.rules(region, verdict, None, &format!("the policy of {base}, {verdict}"))
@@ -160,7 +160,7 @@ impl<T: Tuple> Walk<'_, T> {
         &mut self,
         chain: usize,
         from: usize,
-        mut region: Region<T>,
+        mut region: Region,
         behind: Option<&Behind<'_>>,
     ) -> Result<bool, Excess> {
         let program = self.program;
@@ -215,7 +215,7 @@ impl<T: Tuple> Walk<'_, T> {
     }
 
     /// Gets those that return past the rest of a chain: what then comes to the rest.
-    fn leave(&mut self, all: Region<T>, gone: Region<T>, here: &Behind<'_>) -> Result<Region<T>, Excess> {
+    fn leave(&mut self, all: Region, gone: Region, here: &Behind<'_>) -> Result<Region, Excess> {
         let rest = self.program.size(here.chain, here.next);
         if rest == 0 {
             return Ok(all);
@@ -243,7 +243,7 @@ impl<T: Tuple> Walk<'_, T> {
     }
 
     /// Rules for packets from the end of a chain to the end of all.
-    fn go_on(&mut self, mut behind: Option<&Behind<'_>>, region: &Region<T>) -> Result<(), Excess> {
+    fn go_on(&mut self, mut behind: Option<&Behind<'_>>, region: &Region) -> Result<(), Excess> {
         while let Some(at) = behind {
             if !self.sure(at.chain, at.next, region.clone(), at.up)? {
                 return Ok(());
@@ -257,8 +257,8 @@ impl<T: Tuple> Walk<'_, T> {
     fn perhaps(
         &mut self,
         then: &Go<'_>,
-        line: &Line<T>,
-        region: &Region<T>,
+        line: &Line,
+        region: &Region,
         why: &LeftOut,
         here: &Behind<'_>,
     ) -> Result<(), Excess> {
@@ -298,7 +298,7 @@ impl<T: Tuple> Walk<'_, T> {
     fn go_on_doubtfully(
         &mut self,
         mut behind: Option<&Behind<'_>>,
-        region: &Region<T>,
+        region: &Region,
         why: &LeftOut,
         decided: &mut Vec<usize>,
     ) -> Result<(), Excess> {
@@ -321,7 +321,7 @@ impl<T: Tuple> Walk<'_, T> {
         &mut self,
         chain: usize,
         from: usize,
-        region: Region<T>,
+        region: Region,
         why: &LeftOut,
         decided: &mut Vec<usize>,
     ) -> Result<bool, Excess> {
@@ -394,15 +394,14 @@ impl<T: Tuple> Walk<'_, T> {
 
     /// Makes packets that these uncertain rules match skip all those that came since.
     fn hang_together(&mut self, rules: Vec<usize>) {
-        let all = &mut self.file.doubts.uncertain;
-        let end = all.len();
+        let end = self.file.uncertain_len();
         for at in rules {
-            all[at].skips = u32::try_from(end - at - 1).unwrap_or(u32::MAX);
+            self.file.skip(at, u32::try_from(end - at - 1).unwrap_or(u32::MAX));
         }
     }
 
     /// A line as packets of a region meet it; `None` if it isn't for any of them, or not in effect.
-    fn meet(&mut self, line: &Line<T>, region: &Region<T>) -> Result<Option<Met<T>>, Excess> {
+    fn meet(&mut self, line: &Line, region: &Region) -> Result<Option<Met>, Excess> {
         let (mut doubts, mut would_help, mut by) = (Vec::new(), BTreeSet::new(), Vec::new());
         for fact in &line.when.facts {
             let (mut truth, assumption) = fact.under(self.assume);
@@ -438,7 +437,7 @@ impl<T: Tuple> Walk<'_, T> {
         Ok(Some(Met { region: both, is_for_all, doubt }))
     }
 
-    fn overlap(&mut self, a: &Region<T>, b: &Region<T>) -> Result<Region<T>, Excess> {
+    fn overlap(&mut self, a: &Region, b: &Region) -> Result<Region, Excess> {
         if b.is_all() {
             return Ok(a.clone());
         }
@@ -455,14 +454,14 @@ impl<T: Tuple> Walk<'_, T> {
     }
 
     /// Goes past a line that decides nothing.
-    fn pass(&mut self, line: &Line<T>) {
+    fn pass(&mut self, line: &Line) {
         self.without_verdict.insert(line.at);
         if let Then::Change(keys) = &line.then {
             self.changed.extend(keys);
         }
     }
 
-    fn work(&mut self, a: &Region<T>, b: &Region<T>) -> Result<(), Excess> {
+    fn work(&mut self, a: &Region, b: &Region) -> Result<(), Excess> {
         let (cells_a, cells_b) = (a.cells().len() as u64, b.cells().len() as u64);
         let work = a.weight().saturating_mul(cells_b).saturating_add(b.weight().saturating_mul(cells_a));
         self.work = self.work.saturating_add(work);
@@ -474,7 +473,7 @@ fn within(what: &'static str, found: u64, limit: u64) -> Result<(), Excess> {
     if found > limit { Err(Excess { what, found, limit }) } else { Ok(()) }
 }
 
-fn left_out<T>(line: &Line<T>, why: String) -> LeftOut {
+fn left_out(line: &Line, why: String) -> LeftOut {
     LeftOut { place: line.at, why, text: line.text.clone() }
 }
 

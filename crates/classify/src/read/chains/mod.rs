@@ -19,8 +19,7 @@ mod region;
 mod set;
 
 pub(super) use fact::{Fact, Truth, Wanted};
-pub(super) use flatten::flatten;
-
+pub(super) use flatten::{Out, flatten};
 pub(super) use region::Region;
 pub(super) use set::{FieldSet, TooMany};
 
@@ -28,18 +27,18 @@ use std::collections::BTreeMap;
 
 use super::assume::AssumptionKey;
 use super::report::Place;
-use crate::tuple::Tuple;
+use crate::tuple::Fields;
 
 /// The chains of a table by name.
 #[derive(Clone, Debug)]
-pub(super) struct Chains<T> {
-    pub(super) by_name: BTreeMap<String, Chain<T>>,
+pub(super) struct Chains {
+    pub(super) by_name: BTreeMap<String, Chain>,
 }
 
 /// A chain.
 #[derive(Clone, Debug)]
-pub(super) struct Chain<T> {
-    pub(super) lines: Vec<Line<T>>,
+pub(super) struct Chain {
+    pub(super) lines: Vec<Line>,
     pub(super) end: End,
 }
 
@@ -54,19 +53,19 @@ pub(super) enum End {
 
 /// A line of a chain.
 #[derive(Clone, Debug)]
-pub(super) struct Line<T> {
+pub(super) struct Line {
     /// Its place in the file. Several lines may be of one.
     pub(super) at: Place,
     /// The text of the line.
     pub(super) text: String,
-    pub(super) when: When<T>,
+    pub(super) when: When,
     pub(super) then: Then,
 }
 
 /// The condition of a line: it is in effect if the region and all facts hold.
 #[derive(Clone, Debug)]
-pub(super) struct When<T> {
-    pub(super) region: Region<T>,
+pub(super) struct When {
+    pub(super) region: Region,
     pub(super) facts: Vec<Fact>,
 }
 
@@ -89,30 +88,30 @@ pub(super) enum Then {
     Unknown(String),
 }
 
-impl<T: Tuple> Chains<T> {
+impl Chains {
     pub(super) const fn new() -> Self {
         Self { by_name: BTreeMap::new() }
     }
 
     /// The chain of a name, made where it isn't there.
-    pub(super) fn chain(&mut self, name: &str, end: End) -> &mut Chain<T> {
+    pub(super) fn chain(&mut self, name: &str, end: End) -> &mut Chain {
         self.by_name.entry(name.to_owned()).or_insert_with(|| Chain { lines: Vec::new(), end })
     }
 }
 
-impl<T: Tuple> When<T> {
+impl When {
     /// Always.
     pub(super) fn always() -> Self {
         Self { region: Region::all(), facts: Vec::new() }
     }
 }
 
-impl<T: Tuple> Line<T> {
+impl Line {
     /// The lines of one that looks at the transport header: later fragments have none, and are tuples with
     /// ports of 0.
-    pub(super) fn of_transport(self) -> Result<Vec<Self>, TooMany> {
-        let (zero, other) = self.when.region.split_at_ports_of_zero()?;
-        let with = |region: Region<T>, facts: Vec<Fact>| Self {
+    pub(super) fn of_transport(self, fields: Fields) -> Result<Vec<Self>, TooMany> {
+        let (zero, other) = self.when.region.split_at_ports_of_zero(fields)?;
+        let with = |region: Region, facts: Vec<Fact>| Self {
             at: self.at,
             text: self.text.clone(),
             when: When { region, facts },

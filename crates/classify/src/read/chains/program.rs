@@ -4,22 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Chains, End, Line, Then};
 use crate::read::report::{Fault, Place, ReadError, Reading, there_are};
-use crate::tuple::Tuple;
 
 /// The most chains that may be within each other.
 const MOST_DEPTH: usize = 200;
 
 /// The chains that can be reached from one, which is the first.
-pub(super) struct Program<'a, T> {
-    pub(super) chains: Vec<Vec<Step<'a, T>>>,
+pub(super) struct Program<'a> {
+    pub(super) chains: Vec<Vec<Step<'a>>>,
     pub(super) end: &'a End,
     /// Lines of chains that can't be reached.
     pub(super) elsewhere: u64,
 }
 
 /// A line of a chain, ready to be gone through.
-pub(super) struct Step<'a, T> {
-    pub(super) line: &'a Line<T>,
+pub(super) struct Step<'a> {
+    pub(super) line: &'a Line,
     pub(super) then: Go<'a>,
     /// The number of rules of this step and all steps after it in the chain, roughly.
     pub(super) size: u64,
@@ -36,9 +35,9 @@ pub(super) enum Go<'a> {
     Unknown(String),
 }
 
-impl<'a, T: Tuple> Program<'a, T> {
+impl<'a> Program<'a> {
     /// Resolves jumps. One that leads nowhere, or back to where it came from, is a fault of its line.
-    pub(super) fn of(chains: &'a Chains<T>, base: &'a str, reading: &mut Reading) -> Result<Self, ReadError> {
+    pub(super) fn of(chains: &'a Chains, base: &'a str, reading: &mut Reading) -> Result<Self, ReadError> {
         let Some((_, first)) = chains.by_name.get_key_value(base) else {
             let there = there_are(chains.by_name.keys().map(String::as_str));
             let (name, why) = (reading.report.name.clone(), format!("no chain {base}; {there}"));
@@ -68,7 +67,7 @@ impl<'a, T: Tuple> Program<'a, T> {
     /// Adds a chain, after all that it jumps to; `within` are those that are being added.
     fn add(
         &mut self,
-        chains: &'a Chains<T>,
+        chains: &'a Chains,
         name: &'a str,
         within: &mut Vec<&'a str>,
         made: &mut BTreeMap<&'a str, usize>,
@@ -119,7 +118,7 @@ impl<'a, T: Tuple> Program<'a, T> {
     /// The number of a chain that a line jumps to, or why it can't.
     fn chain_of(
         &mut self,
-        chains: &'a Chains<T>,
+        chains: &'a Chains,
         to: &str,
         within: &mut Vec<&'a str>,
         made: &mut BTreeMap<&'a str, usize>,

@@ -1,32 +1,32 @@
 //! [`Region`]: some of all tuples, as boxes.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::set::{FieldSet, TooMany};
-use crate::tuple::{Field, Tuple};
+#[cfg(test)]
+use crate::tuple::Tuple;
+use crate::tuple::{Field, Fields};
 
 /// The most boxes that a region may have.
 const MOST_CELLS: usize = 1 << 16;
 
 /// Some of all tuples: those of any of its boxes.
 #[derive(Clone, Debug)]
-pub(in crate::read) struct Region<T> {
-    cells: Vec<Cell<T>>,
+pub(in crate::read) struct Region {
+    cells: Vec<Cell>,
 }
 
 /// A box: the tuples of which each field is in a set.
-#[derive(Debug)]
-pub(in crate::read) struct Cell<T> {
-    /// Sets in the order of the tuple's fields; `None` of a field that may be anything.
-    sets: Box<[Option<Arc<FieldSet>>]>,
-    of: PhantomData<T>,
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::read) struct Cell {
+    /// Fields of the tuple in their order, each with its set. Other fields may be anything.
+    sets: Vec<(&'static Field, Arc<FieldSet>)>,
 }
 
-impl<T: Tuple> Region<T> {
+impl Region {
     /// All tuples.
     pub(in crate::read) fn all() -> Self {
-        Self { cells: vec![Cell::all()] }
+        Self { cells: vec![Cell { sets: Vec::new() }] }
     }
 
     /// No tuple.
@@ -34,15 +34,19 @@ impl<T: Tuple> Region<T> {
         Self { cells: Vec::new() }
     }
 
-    /// The tuples with a field in a set. Panics where the tuple has no such field.
-    pub(in crate::read) fn of(field: &Field, set: FieldSet) -> Self {
-        let at = T::FIELDS.iter().position(|own| own == field).expect("a field of the tuple");
-        if set.is_empty() {
-            return Self::none();
+    /// The tuples with a field in a set.
+    pub(in crate::read) fn of(field: &'static Field, set: FieldSet) -> Self {
+        match () {
+            () if set.is_empty() => Self::none(),
+            () if set.is_all() => Self::all(),
+            () => Self { cells: vec![Cell { sets: vec![(field, Arc::new(set))] }] },
         }
-        let mut cell = Cell::all();
-        cell.sets[at] = (!set.is_all()).then(|| Arc::new(set));
-        Self { cells: vec![cell] }
+    }
+
+    /// The tuples of frames of a type; all tuples, where they don't hold it.
+    pub(in crate::read) fn of_type(fields: Fields, ether_type: u16) -> Self {
+        let of = |field| Self::of(field, FieldSet::one(field, ether_type.into()));
+        fields.called("dl_type").map_or_else(Self::all, of)
     }
 
     /// Whether it has no tuple.
@@ -57,18 +61,18 @@ impl<T: Tuple> Region<T> {
 
     /// Whether it has a tuple.
     #[cfg(test)]
-    pub(in crate::read) fn contains(&self, tuple: &T) -> bool {
+    pub(in crate::read) fn contains(&self, tuple: &impl Tuple) -> bool {
         self.cells.iter().any(|cell| cell.contains(tuple))
     }
 
     /// The boxes.
-    pub(in crate::read) fn cells(&self) -> &[Cell<T>] {
+    pub(in crate::read) fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
     /// The number of rules for it.
     pub(in crate::read) fn rules_len(&self) -> u64 {
-        let of = |cell: &Cell<T>| cell.lens().fold(1, u64::saturating_mul);
+        let of = |cell: &Cell| cell.lens().fold(1, u64::saturating_mul);
         self.cells.iter().map(of).fold(0, u64::saturating_add)
     }
 
@@ -79,8 +83,7 @@ impl<T: Tuple> Region<T> {
 
     /// Whether it is known to be another: both are the same boxes.
     pub(in crate::read) fn is_same(&self, other: &Self) -> bool {
-        let is_same = |(a, b): (&Cell<T>, &Cell<T>)| a.sets == b.sets;
-        self.cells.len() == other.cells.len() && self.cells.iter().zip(&other.cells).all(is_same)
+        self.cells == other.cells
     }
 
     /// The tuples that both have.
@@ -135,10 +138,10 @@ impl<T: Tuple> Region<T> {
     }
 
     /// Its tuples whose ports are both 0, and its others.
-    pub(in crate::read) fn split_at_ports_of_zero(&self) -> Result<(Self, Self), TooMany> {
+    pub(in crate::read) fn split_at_ports_of_zero(&self, fields: Fields) -> Result<(Self, Self), TooMany> {
         let mut zero = Self::all();
         for name in ["sport", "dport"] {
-            if let Some(field) = T::field_of(name) {
+            if let Some(field) = fields.called(name) {
                 zero = zero.and(&Self::of(field, FieldSet::one(field, 0)))?;
             }
         }
@@ -146,35 +149,30 @@ impl<T: Tuple> Region<T> {
     }
 }
 
-impl<T: Tuple> Cell<T> {
-    fn all() -> Self {
-        Self { sets: vec![None; T::FIELDS.len()].into(), of: PhantomData }
-    }
-
+impl Cell {
     fn is_all(&self) -> bool {
-        self.sets.iter().all(Option::is_none)
+        self.sets.is_empty()
     }
 
     #[cfg(test)]
-    fn contains(&self, tuple: &T) -> bool {
+    fn contains(&self, tuple: &impl Tuple) -> bool {
         self.fields().all(|(field, set)| set.contains(tuple.field(field)))
     }
 
     /// The fields with a condition, and their sets.
     pub(in crate::read) fn fields(&self) -> impl Iterator<Item = (&'static Field, &FieldSet)> {
-        T::FIELDS.iter().zip(&self.sets).filter_map(|(field, set)| Some((field, set.as_deref()?)))
+        self.sets.iter().map(|(field, set)| (*field, &**set))
     }
 
     /// The number of parts of each set.
     fn lens(&self) -> impl Iterator<Item = u64> {
-        self.sets.iter().flatten().map(|set| set.parts_len() as u64)
+        self.sets.iter().map(|(_, set)| set.parts_len() as u64)
     }
 
     fn and(&self, other: &Self) -> Result<Option<Self>, TooMany> {
         let mut both = self.clone();
-        for (at, theirs) in other.sets.iter().enumerate() {
-            let Some(theirs) = theirs else { continue };
-            if !both.narrow(at, theirs)? {
+        for (field, theirs) in &other.sets {
+            if !both.narrow(field, theirs)? {
                 return Ok(None);
             }
         }
@@ -182,15 +180,30 @@ impl<T: Tuple> Cell<T> {
     }
 
     /// Removes the tuples whose field is not in a set. Returns whether tuples are left.
-    fn narrow(&mut self, at: usize, set: &Arc<FieldSet>) -> Result<bool, TooMany> {
-        let narrow = match &self.sets[at] {
-            None => Arc::clone(set),
-            Some(own) if Arc::ptr_eq(own, set) => return Ok(true),
-            Some(own) => Arc::new(own.and(set)?),
-        };
-        let is_left = !narrow.is_empty();
-        self.sets[at] = Some(narrow);
-        Ok(is_left)
+    fn narrow(&mut self, field: &'static Field, set: &Arc<FieldSet>) -> Result<bool, TooMany> {
+        match self.place(field) {
+            Err(at) => {
+                self.sets.insert(at, (field, Arc::clone(set)));
+                Ok(!set.is_empty())
+            }
+            Ok(at) if Arc::ptr_eq(&self.sets[at].1, set) => Ok(true),
+            Ok(at) => {
+                let narrow = self.sets[at].1.and(set)?;
+                let is_left = !narrow.is_empty();
+                self.sets[at].1 = Arc::new(narrow);
+                Ok(is_left)
+            }
+        }
+    }
+
+    /// The set of a field.
+    fn set(&self, field: &Field) -> Option<&Arc<FieldSet>> {
+        self.place(field).ok().map(|at| &self.sets[at].1)
+    }
+
+    /// The place of a field among those with a set, or where it would be.
+    fn place(&self, field: &Field) -> Result<usize, usize> {
+        self.sets.binary_search_by_key(&field.offset, |(own, _)| own.offset)
     }
 
     /// Adds its part that another has not: for each field in turn, the part beside the other in that field
@@ -200,13 +213,12 @@ impl<T: Tuple> Cell<T> {
             return push(to, Some(self));
         }
         let mut within = self;
-        for (at, theirs) in other.sets.iter().enumerate() {
-            let Some(theirs) = theirs else { continue };
+        for (field, theirs) in &other.sets {
             let mut beside = within.clone();
-            if beside.narrow(at, &Arc::new(theirs.not()?))? {
+            if beside.narrow(field, &Arc::new(theirs.not()?))? {
                 push(to, Some(beside))?;
             }
-            if !within.narrow(at, theirs)? {
+            if !within.narrow(field, theirs)? {
                 break;
             }
         }
@@ -215,27 +227,27 @@ impl<T: Tuple> Cell<T> {
 
     /// Both as one box, where they differ in one field at most.
     fn joined(&self, other: &Self) -> Result<Option<Self>, TooMany> {
-        let mut differing = (0..self.sets.len()).filter(|&at| self.sets[at] != other.sets[at]);
-        let (Some(at), None) = (differing.next(), differing.next()) else {
+        let own = self.sets.iter().filter(|(field, set)| other.set(field) != Some(set));
+        let theirs = other.sets.iter().filter(|(field, _)| self.set(field).is_none());
+        let mut differing = own.chain(theirs).map(|(field, _)| *field);
+        let (Some(field), None) = (differing.next(), differing.next()) else {
             return Ok((self.sets == other.sets).then(|| self.clone()));
         };
-        let mut joined = self.clone();
-        joined.sets[at] = match (&self.sets[at], &other.sets[at]) {
-            (Some(a), Some(b)) => Some(Arc::new(a.or(b)?)).filter(|set| !set.is_all()),
+        let either = match (self.set(field), other.set(field)) {
+            (Some(a), Some(b)) => Some(a.or(b)?).filter(|set| !set.is_all()),
             _ => None,
         };
+        let mut joined = self.clone();
+        joined.sets.retain(|(own, _)| *own != field);
+        if let (Some(either), Err(at)) = (either, joined.place(field)) {
+            joined.sets.insert(at, (field, Arc::new(either)));
+        }
         Ok(Some(joined))
     }
 }
 
-impl<T> Clone for Cell<T> {
-    fn clone(&self) -> Self {
-        Self { sets: self.sets.clone(), of: PhantomData }
-    }
-}
-
 /// Adds a box, if it is one.
-fn push<T>(cells: &mut Vec<Cell<T>>, cell: Option<Cell<T>>) -> Result<(), TooMany> {
+fn push(cells: &mut Vec<Cell>, cell: Option<Cell>) -> Result<(), TooMany> {
     cells.extend(cell);
     match cells.len() > MOST_CELLS {
         true => Err(TooMany { what: "boxes", limit: MOST_CELLS as u64 }),
@@ -251,7 +263,7 @@ pub(super) mod tests {
     use crate::Ipv4Tuple;
 
     /// Few numbers of each field, so that regions meet.
-    pub(in crate::read::chains) fn regions() -> impl Strategy<Value = Region<Ipv4Tuple>> {
+    pub(in crate::read::chains) fn regions() -> impl Strategy<Value = Region> {
         let set = (0..5usize, 0..8u128, 0..8u128, any::<bool>()).prop_map(|(field, a, b, is_mask)| {
             let field = &Ipv4Tuple::FIELDS[field];
             let set = match is_mask {
@@ -260,7 +272,7 @@ pub(super) mod tests {
             };
             Region::of(field, set)
         });
-        let and = |sets: Vec<Region<Ipv4Tuple>>| {
+        let and = |sets: Vec<Region>| {
             sets.iter().try_fold(Region::all(), |all, set| all.and(set)).expect("few boxes")
         };
         let cell = proptest::collection::vec(set, 0..4).prop_map(and);
@@ -284,7 +296,7 @@ pub(super) mod tests {
         ) {
             let (and, or) = (a.and(&b).expect("few"), a.or(&b).expect("few"));
             let (minus, not) = (a.minus(&b).expect("few"), a.not().expect("few"));
-            let (zero, other) = a.split_at_ports_of_zero().expect("few");
+            let (zero, other) = a.split_at_ports_of_zero(Fields::of::<Ipv4Tuple>()).expect("few");
             for t in &tuples {
                 let (in_a, in_b) = (a.contains(t), b.contains(t));
                 prop_assert_eq!(and.contains(t), in_a && in_b);

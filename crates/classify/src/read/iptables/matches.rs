@@ -7,14 +7,16 @@ use super::address::{Read, address_range, addresses, number, port_list, ports, p
 use super::icmp;
 use super::sets::Sets;
 use super::words::{Given, Match, Parsed};
-use super::wrong::Wrong;
+use super::wrong::{Wrong, field};
 use crate::read::assume::AssumptionKey;
 use crate::read::chains::{Fact, FieldSet, Region, TooMany, Wanted, When};
-use crate::tuple::{Field, Tuple};
+use crate::tuple::{Field, Fields};
 
 /// What rules mean depends on.
 #[derive(Debug)]
 pub(super) struct Context<'a> {
+    /// The fields of the tuple that they are read for.
+    pub(super) fields: Fields,
     /// Sets by their names.
     pub(super) sets: &'a Sets,
     /// Whether packets may be fragments other than the first.
@@ -29,22 +31,22 @@ pub(super) struct Context<'a> {
 
 /// What has to hold for a rule.
 #[derive(Debug)]
-pub(super) struct Conditions<T> {
+pub(super) struct Conditions {
     /// Any of these; no two have a tuple in common.
-    pub(super) any: Vec<When<T>>,
+    pub(super) any: Vec<When>,
     /// Whether it looks at the transport header, which later fragments don't have.
     pub(super) is_of_transport: bool,
 }
 
 /// What an option comes to.
-enum Means<T> {
-    Region(Region<T>),
+enum Means {
+    Region(Region),
     Fact(Fact),
     /// Any of these, of which no two have a tuple in common.
-    Either(Vec<When<T>>),
+    Either(Vec<When>),
 }
 
-impl<T: Tuple> Conditions<T> {
+impl Conditions {
     /// What options want. Where something in them isn't known it is a fact that nobody knows.
     pub(super) fn of(parsed: &Parsed, context: &Context<'_>) -> Result<Self, Wrong> {
         let mut all = Self { any: vec![When::always()], is_of_transport: false };
@@ -56,7 +58,7 @@ impl<T: Tuple> Conditions<T> {
             return Err(Wrong::Bad("a list of addresses beside a negation".to_owned()));
         }
         for given in &parsed.base {
-            all.take(given, |given| base(given, context))?;
+            all.take(base(given, context))?;
         }
         // Names of ports are those of a protocol.
         let protocol = parsed.protocol().and_then(|name| protocol(name).ok()?);
@@ -69,7 +71,7 @@ impl<T: Tuple> Conditions<T> {
                 continue;
             }
             for given in &one.options {
-                all.take(given, |given| option(one, given, protocol, context))?;
+                all.take(option(one, given, protocol, context))?;
             }
         }
         all.is_of_transport |=
@@ -77,12 +79,8 @@ impl<T: Tuple> Conditions<T> {
         Ok(all)
     }
 
-    fn take(
-        &mut self,
-        given: &Given,
-        means: impl FnOnce(&Given) -> Result<Option<Means<T>>, Wrong>,
-    ) -> Result<(), Wrong> {
-        match means(given) {
+    fn take(&mut self, means: Result<Option<Means>, Wrong>) -> Result<(), Wrong> {
+        match means {
             Ok(Some(means)) => self.and(means),
             Ok(None) => {}
             Err(Wrong::Unknown(why)) => self.and(Means::Fact(Fact::unknown(why))),
@@ -91,7 +89,7 @@ impl<T: Tuple> Conditions<T> {
         Ok(())
     }
 
-    fn and(&mut self, means: Means<T>) {
+    fn and(&mut self, means: Means) {
         let whens = match means {
             Means::Region(region) => vec![When { region, facts: Vec::new() }],
             Means::Fact(fact) => vec![When { region: Region::all(), facts: vec![fact] }],
@@ -120,18 +118,13 @@ impl From<TooMany> for Wrong {
     }
 }
 
-/// A field of the tuple by its name; iptables is about packets that all tuples have these fields of.
-fn field<T: Tuple>(name: &str) -> Result<&'static Field, Wrong> {
-    T::field_of(name).ok_or_else(|| Wrong::Unknown(format!("no field of a tuple ({name})")))
-}
-
 /// The tuples with a field in a set, or the others.
-fn is_in<T: Tuple>(field: &Field, set: FieldSet, is_negated: bool) -> Result<Option<Means<T>>, Wrong> {
+fn is_in(field: &'static Field, set: FieldSet, is_negated: bool) -> Result<Option<Means>, Wrong> {
     let set = if is_negated { set.not()? } else { set };
     Ok(Some(Means::Region(Region::of(field, set))))
 }
 
-fn named<T: Tuple>(field: &Field, read: Read, given: &Given) -> Result<Option<Means<T>>, Wrong> {
+fn named(field: &'static Field, read: Read, given: &Given) -> Result<Option<Means>, Wrong> {
     match read {
         // A negation of everything is dropped by iptables over nftables, and matches nothing over the older
         // tables.
@@ -144,27 +137,27 @@ fn named<T: Tuple>(field: &Field, read: Read, given: &Given) -> Result<Option<Me
 }
 
 /// What an option of a rule itself means.
-fn base<T: Tuple>(given: &Given, context: &Context<'_>) -> Result<Option<Means<T>>, Wrong> {
+fn base(given: &Given, context: &Context<'_>) -> Result<Option<Means>, Wrong> {
     let value = given.value();
     match given.name {
         "--source" | "--destination" => {
-            let field = field::<T>(if given.name == "--source" { "src" } else { "dst" })?;
+            let field = field(context.fields, if given.name == "--source" { "src" } else { "dst" })?;
             named(field, addresses(field, value)?, given)
         }
         "--protocol" => {
-            let field = field::<T>("proto")?;
+            let field = field(context.fields, "proto")?;
             let set =
                 protocol(value)?.map_or(FieldSet::all(field), |number| FieldSet::one(field, number.into()));
             is_in(field, set, given.is_negated)
         }
         "--in-interface" => interface(given, AssumptionKey::In, context.has_no_in),
         "--out-interface" => interface(given, AssumptionKey::Out, context.has_no_out),
-        "--fragment" => fragment(given),
+        "--fragment" => fragment(given, context.fields),
         _ => Err(Wrong::Unknown(format!("an option ({given})"))),
     }
 }
 
-fn interface<T: Tuple>(given: &Given, key: AssumptionKey, is_none: bool) -> Result<Option<Means<T>>, Wrong> {
+fn interface(given: &Given, key: AssumptionKey, is_none: bool) -> Result<Option<Means>, Wrong> {
     let name = given.value();
     let wanted = match name.strip_suffix('+') {
         Some(prefix) => Wanted::InterfacePrefix(prefix.to_owned()),
@@ -182,11 +175,11 @@ fn interface<T: Tuple>(given: &Given, key: AssumptionKey, is_none: bool) -> Resu
 }
 
 /// Later fragments are tuples with ports of 0; others may be, too.
-fn fragment<T: Tuple>(given: &Given) -> Result<Option<Means<T>>, Wrong> {
-    if T::field_of("src").is_some_and(|field| field.width == 128) {
+fn fragment(given: &Given, fields: Fields) -> Result<Option<Means>, Wrong> {
+    if fields.are_v6() {
         return Err(Wrong::Bad("ip6tables has no -f".to_owned()));
     }
-    let (zero, other) = Region::all().split_at_ports_of_zero()?;
+    let (zero, other) = Region::all().split_at_ports_of_zero(fields)?;
     let word = if given.is_negated { "no" } else { "yes" };
     let fact = Fact::one_of(AssumptionKey::Fragment, &[word], "a match of fragments (-f)");
     let mut whens = vec![When { region: zero, facts: vec![fact] }];
@@ -265,14 +258,14 @@ fn as_a_whole(one: &Match) -> Result<Option<Fact>, Wrong> {
 }
 
 /// What an option of a match means; `None` of one that wants nothing.
-fn option<T: Tuple>(
+fn option(
     one: &Match,
     given: &Given,
     protocol: Option<u8>,
     context: &Context<'_>,
-) -> Result<Option<Means<T>>, Wrong> {
+) -> Result<Option<Means>, Wrong> {
     let value = given.value();
-    let is_v6 = T::field_of("src").is_some_and(|field| field.width == 128);
+    let (fields, is_v6) = (context.fields, context.fields.are_v6());
     let unknown = || Err(Wrong::Unknown(format!("a match of {} ({given})", one.name)));
     let fact = |key, wanted| {
         let what = format!("a match of {} ({given})", one.name);
@@ -281,22 +274,22 @@ fn option<T: Tuple>(
     match (&*one.name, given.name) {
         ("comment" | "nfacct" | "recent", _) => Ok(None),
         (_, "--source-port") => {
-            let field = field::<T>("sport")?;
+            let field = field(fields, "sport")?;
             named(field, ports(field, protocol, value)?, given)
         }
         (_, "--destination-port") => {
-            let field = field::<T>("dport")?;
+            let field = field(fields, "dport")?;
             named(field, ports(field, protocol, value)?, given)
         }
         (_, "--source-ports") => {
-            let field = field::<T>("sport")?;
+            let field = field(fields, "sport")?;
             named(field, port_list(field, protocol, value)?, given)
         }
         (_, "--destination-ports") => {
-            let field = field::<T>("dport")?;
+            let field = field(fields, "dport")?;
             named(field, port_list(field, protocol, value)?, given)
         }
-        (_, "--ports") => either_port(given, protocol),
+        (_, "--ports") => either_port(given, fields, protocol),
         (_, "--syn") => fact(AssumptionKey::TcpFlags, Wanted::Flags { mask: 0x17, set: 0x02 }),
         (_, "--tcp-flags") => {
             let (mask, set) = (flags(value)?, flags(&given.arguments[1])?);
@@ -308,9 +301,9 @@ fn option<T: Tuple>(
         ("icmp6", _) if !is_v6 => {
             Err(Wrong::OtherFamily("a match of ICMP for IPv6 in rules of IPv4".to_owned()))
         }
-        ("icmp" | "icmp6", _) => message(given, is_v6),
+        ("icmp" | "icmp6", _) => message(given, fields),
         (_, "--src-range" | "--dst-range") => {
-            let field = field::<T>(if given.name == "--src-range" { "src" } else { "dst" })?;
+            let field = field(fields, if given.name == "--src-range" { "src" } else { "dst" })?;
             is_in(field, address_range(field, value)?, given.is_negated)
         }
         ("state", "--state") | ("conntrack", "--ctstate") => {
@@ -331,16 +324,20 @@ fn option<T: Tuple>(
             }
             _ => unknown(),
         },
-        ("addrtype", "--src-type") => address_type(given, "src", AssumptionKey::SrcType, is_v6),
-        ("addrtype", "--dst-type") => address_type(given, "dst", AssumptionKey::DstType, is_v6),
-        ("mac", _) => match T::field_of("dl_src") {
+        ("addrtype", "--src-type") => {
+            address_type(given, field(fields, "src")?, AssumptionKey::SrcType, is_v6)
+        }
+        ("addrtype", "--dst-type") => {
+            address_type(given, field(fields, "dst")?, AssumptionKey::DstType, is_v6)
+        }
+        ("mac", _) => match fields.called("dl_src") {
             Some(field) => match field.parse(value) {
                 Ok(address) => is_in(field, FieldSet::one(field, address), given.is_negated),
                 Err(error) => Err(Wrong::Bad(error.to_string())),
             },
             None => unknown(),
         },
-        ("dscp", "--dscp") => match (T::field_of("nw_tos"), number(value)) {
+        ("dscp", "--dscp") => match (fields.called("nw_tos"), number(value)) {
             (_, None) => Err(Wrong::Bad(format!("{value:?} is no DSCP"))),
             (_, Some(64..)) => Err(Wrong::Bad(format!("{value} is over the 6 bits of a DSCP"))),
             (Some(field), Some(dscp)) if !context.changes_tos => {
@@ -349,7 +346,7 @@ fn option<T: Tuple>(
             _ => unknown(),
         },
         ("set", "--match-set") => {
-            let region = context.sets.region(value, &given.arguments[1])?;
+            let region = context.sets.region(fields, value, &given.arguments[1])?;
             Ok(Some(Means::Region(if given.is_negated { region.not()? } else { region })))
         }
         _ => unknown(),
@@ -357,8 +354,8 @@ fn option<T: Tuple>(
 }
 
 /// A list of ports of which one is the source's or the destination's.
-fn either_port<T: Tuple>(given: &Given, protocol: Option<u8>) -> Result<Option<Means<T>>, Wrong> {
-    let (from, to) = (field::<T>("sport")?, field::<T>("dport")?);
+fn either_port(given: &Given, fields: Fields, protocol: Option<u8>) -> Result<Option<Means>, Wrong> {
+    let (from, to) = (field(fields, "sport")?, field(fields, "dport")?);
     let (Read::Set(sources), Read::Set(destinations)) =
         (port_list(from, protocol, given.value())?, port_list(to, protocol, given.value())?)
     else {
@@ -369,13 +366,13 @@ fn either_port<T: Tuple>(given: &Given, protocol: Option<u8>) -> Result<Option<M
     Ok(Some(Means::Region(if given.is_negated { either.not()? } else { either })))
 }
 
-fn message<T: Tuple>(given: &Given, is_v6: bool) -> Result<Option<Means<T>>, Wrong> {
-    let text = given.value();
+fn message(given: &Given, fields: Fields) -> Result<Option<Means>, Wrong> {
+    let (text, is_v6) = (given.value(), fields.are_v6());
     let Some((kind, codes)) = icmp::message(text, is_v6) else {
         // Abbreviations are taken by iptables, too.
         return Err(Wrong::Unknown(format!("an ICMP type that isn't known ({text})")));
     };
-    let (kinds, all_codes) = (field::<T>("sport")?, field::<T>("dport")?);
+    let (kinds, all_codes) = (field(fields, "sport")?, field(fields, "dport")?);
     let region = match kind {
         255 if !is_v6 => Region::all(),
         kind => {
@@ -428,12 +425,12 @@ fn flags(text: &str) -> Result<u8, Wrong> {
 }
 
 /// What an address is to the machine. Some addresses are broadcast or multicast to any.
-fn address_type<T: Tuple>(
+fn address_type(
     given: &Given,
-    name: &str,
+    field: &'static Field,
     key: AssumptionKey,
     is_v6: bool,
-) -> Result<Option<Means<T>>, Wrong> {
+) -> Result<Option<Means>, Wrong> {
     let words: Vec<String> = given.value().split(',').map(str::to_ascii_lowercase).collect();
     let are_known = words.iter().all(|word| crate::read::Assumption::new(key, word).is_ok());
     if !are_known {
@@ -441,7 +438,6 @@ fn address_type<T: Tuple>(
     }
     let what = format!("a match of addrtype ({given})");
     let has = |word: &str| words.iter().any(|known| known == word);
-    let field = field::<T>(name)?;
     if is_v6 {
         // Several types have to hold together, which is another question than that of one type.
         return match &*words {

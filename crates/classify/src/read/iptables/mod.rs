@@ -34,19 +34,19 @@ use self::options::Does;
 use self::sets::Sets;
 use self::words::{Parsed, words};
 use self::wrong::Wrong;
+use super::ReadOptions;
 use super::assume::{AssumptionKey, Assumptions};
-use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, Truth, When, flatten};
+use super::chains::{Chains, End, Fact, Line, Out, Region, Then, Truth, When, flatten};
 use super::report::{Fault, LeftOut, ReadError, Reading, there_are};
-use super::{ReadOptions, RuleFile};
-use crate::tuple::Tuple;
+use crate::tuple::Fields;
 
 /// The chains that a table has of itself.
 const BUILT_IN: [&str; 5] = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
 
-pub(super) fn read<T: Tuple>(
+pub(super) fn read(
     input: &mut Input<'_>,
     reading: &mut Reading,
-    file: &mut RuleFile<T>,
+    (file, fields): (&mut dyn Out, Fields),
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let wanted = options.table_name.as_deref().unwrap_or("filter");
@@ -60,7 +60,7 @@ pub(super) fn read<T: Tuple>(
     let mut sets = Sets::of(options.sets.as_deref().unwrap_or_default()).map_err(|(line, why)| {
         ReadError::Bad { name: "ipset save".to_owned(), place: line.into(), why, text: String::new() }
     })?;
-    let mut chains = table.chains::<T>(wanted, base, &mut sets, &options.assume, reading)?;
+    let mut chains = table.chains((wanted, base), fields, &mut sets, &options.assume, reading)?;
     if let Some(chain) = chains.by_name.get_mut(base) {
         let line = |LeftOut { place: at, why, text }| Line {
             at,
@@ -71,10 +71,7 @@ pub(super) fn read<T: Tuple>(
         chain.lines.splice(0..0, saved.unread.into_iter().map(line));
     }
     // The packets that iptables sees.
-    let within = match T::field_of("dl_type") {
-        Some(field) => Region::of(field, FieldSet::one(field, 0x0800)),
-        None => Region::all(),
-    };
+    let within = Region::of_type(fields, 0x0800);
     flatten(&chains, base, &within, options, reading, file)
 }
 
@@ -215,14 +212,14 @@ impl Table {
     }
 
     /// Its chains as the model has them.
-    fn chains<T: Tuple>(
+    fn chains(
         &self,
-        table: &str,
-        base: &str,
+        (table, base): (&str, &str),
+        fields: Fields,
         sets: &mut Sets,
         assume: &Assumptions,
         reading: &mut Reading,
-    ) -> Result<Chains<T>, ReadError> {
+    ) -> Result<Chains, ReadError> {
         let all = || self.chains.values().flat_map(|chain| &chain.lines);
         let targets = || all().filter_map(|raw| Parsed::of(&raw.words).ok()?.target);
         for (_, given) in targets().filter(|(target, _)| is_of(target, Does::FillsSet)) {
@@ -233,6 +230,7 @@ impl Table {
         }
         let is_whole = Fact::one_of(AssumptionKey::Fragment, &["no"], "no fragment");
         let context = Context {
+            fields,
             sets,
             has_fragments: is_whole.under(assume).0 != Truth::True,
             changes_tos: targets().any(|(target, _)| is_of(&target, Does::ChangesTos)),
@@ -276,15 +274,9 @@ impl Table {
     }
 
     /// What a line says.
-    fn lines<T: Tuple>(
-        &self,
-        raw: &Raw,
-        table: &str,
-        chain: &str,
-        context: &Context<'_>,
-    ) -> Result<Vec<Line<T>>, Wrong> {
+    fn lines(&self, raw: &Raw, table: &str, chain: &str, context: &Context<'_>) -> Result<Vec<Line>, Wrong> {
         let parsed = Parsed::of(&raw.words).map_err(Wrong::Bad)?;
-        let family = if T::field_of("src").is_some_and(|field| field.width == 128) { 6 } else { 4 };
+        let family = if context.fields.are_v6() { 6 } else { 4 };
         if parsed.family.is_some_and(|only| only != family) {
             return Ok(Vec::new());
         }
@@ -297,7 +289,7 @@ impl Table {
                 return Err(Wrong::Bad(format!("{chain} knows no interface that packets come {place} by")));
             }
         }
-        let conditions = Conditions::<T>::of(&parsed, context)?;
+        let conditions = Conditions::of(&parsed, context)?;
         let then = match &parsed.unknown {
             Some(why) => Then::Unknown(why.clone()),
             None => self.then(&parsed, table)?,
@@ -306,7 +298,9 @@ impl Table {
         for when in conditions.any {
             let line = raw.line(when, then.clone());
             match conditions.is_of_transport && context.has_fragments {
-                true => lines.extend(line.of_transport().map_err(|more| Wrong::Unknown(more.to_string()))?),
+                true => lines.extend(
+                    line.of_transport(context.fields).map_err(|more| Wrong::Unknown(more.to_string()))?,
+                ),
                 false => lines.push(line),
             }
         }
@@ -356,7 +350,7 @@ impl Table {
 }
 
 impl Raw {
-    fn line<T: Tuple>(&self, when: When<T>, then: Then) -> Line<T> {
+    fn line(&self, when: When, then: Then) -> Line {
         /// Characters that are kept of a line.
         const SHOWN: usize = 200;
         Line { at: self.at.into(), text: self.text.chars().take(SHOWN).collect(), when, then }

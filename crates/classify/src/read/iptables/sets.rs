@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 
 use super::address::{Read, addresses, number, ports};
 use super::words::{Match, words};
-use super::wrong::Wrong;
+use super::wrong::{Wrong, field};
 use crate::read::chains::{FieldSet, Region};
-use crate::tuple::{Field, Tuple};
+use crate::tuple::{Field, Fields};
 
 /// Sets by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,15 +85,13 @@ impl Sets {
     }
 
     /// The tuples that a set has, by the directions of its dimensions: `src,dst`.
-    pub(super) fn region<T: Tuple>(&self, name: &str, directions: &str) -> Result<Region<T>, Wrong> {
+    pub(super) fn region(&self, fields: Fields, name: &str, directions: &str) -> Result<Region, Wrong> {
         let unknown = |why: &str| Wrong::Unknown(format!("a match of the set {name}: {why}"));
         let set = self.0.get(name).ok_or_else(|| unknown("its content isn't given"))?;
         if let Some(why) = &set.unknown {
             return Err(unknown(why));
         }
-        if set.dimensions.contains(&Dimension::Address)
-            && set.is_v6 != T::field_of("src").is_some_and(|field| field.width == 128)
-        {
+        if set.dimensions.contains(&Dimension::Address) && set.is_v6 != fields.are_v6() {
             return Err(unknown("it is of the other family"));
         }
         let sides: Vec<bool> = directions
@@ -107,7 +105,7 @@ impl Sets {
         if sides.len() != set.dimensions.len() {
             return Err(unknown("it has another number of dimensions"));
         }
-        set.region(&sides).map_err(|wrong| match wrong {
+        set.region(fields, &sides).map_err(|wrong| match wrong {
             Wrong::Unknown(why) | Wrong::Bad(why) | Wrong::OtherFamily(why) => unknown(&why),
         })
     }
@@ -168,10 +166,8 @@ impl Set {
         Ok(())
     }
 
-    fn region<T: Tuple>(&self, is_source: &[bool]) -> Result<Region<T>, Wrong> {
-        let field = |name: &str| {
-            T::field_of(name).ok_or_else(|| Wrong::Unknown(format!("no field of a tuple ({name})")))
-        };
+    fn region(&self, fields: Fields, is_source: &[bool]) -> Result<Region, Wrong> {
+        let field = |name: &str| field(fields, name);
         if let ([Dimension::Address], [is_source]) = (&*self.dimensions, is_source) {
             let field = field(if *is_source { "src" } else { "dst" })?;
             return Ok(Region::of(field, self.addresses(field)?));
@@ -190,7 +186,7 @@ impl Set {
                     }
                     Dimension::Port => {
                         let field = field(if *is_source { "sport" } else { "dport" })?;
-                        one.and(&self.port(field, part)?)?
+                        one.and(&self.port(fields, field, part)?)?
                     }
                 };
             }
@@ -222,9 +218,9 @@ impl Set {
     }
 
     /// A port, with its protocol: `tcp:80`, `udp:53-60`; bare in sets of ports alone.
-    fn port<T: Tuple>(&self, field: &Field, text: &str) -> Result<Region<T>, Wrong> {
+    fn port(&self, fields: Fields, at: &'static Field, text: &str) -> Result<Region, Wrong> {
         let unknown = || Wrong::Unknown(format!("the port {text}"));
-        let proto = T::field_of("proto").ok_or_else(unknown)?;
+        let proto = field(fields, "proto")?;
         let (protocols, port) = match text.split_once(':') {
             None if self.has_bare_ports => (&[6u8, 17][..], text),
             None => (&[6][..], text),
@@ -237,8 +233,8 @@ impl Set {
         };
         let protocols =
             FieldSet::ranges(proto, protocols.iter().map(|&number| (number.into(), number.into())));
-        match ports(field, None, &port.replace('-', ":")) {
-            Ok(Read::Set(set)) => Ok(Region::of(proto, protocols).and(&Region::of(field, set))?),
+        match ports(at, None, &port.replace('-', ":")) {
+            Ok(Read::Set(set)) => Ok(Region::of(proto, protocols).and(&Region::of(at, set))?),
             _ => Err(unknown()),
         }
     }
@@ -287,12 +283,17 @@ mod tests {
             ("ports", "dst", "dport=22 udp", true),
             ("ports", "dst", "dport=22 sctp", false),
         ] {
-            let region =
-                sets.region::<Ipv4Tuple>(name, sides).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
-            assert_eq!(region.contains(&tuple.parse().expect("a tuple")), is_in, "{name} {sides} {tuple}");
+            let region = sets
+                .region(Fields::of::<Ipv4Tuple>(), name, sides)
+                .unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+            assert_eq!(
+                region.contains(&tuple.parse::<Ipv4Tuple>().expect("a tuple")),
+                is_in,
+                "{name} {sides} {tuple}"
+            );
         }
-        let v6 = sets.region::<Ipv6Tuple>("v6", "src").expect("a set");
-        assert!(v6.contains(&"src=2001:db8::1".parse().expect("a tuple")));
+        let v6 = sets.region(Fields::of::<Ipv6Tuple>(), "v6", "src").expect("a set");
+        assert!(v6.contains(&"src=2001:db8::1".parse::<Ipv6Tuple>().expect("a tuple")));
         for (name, sides) in [
             ("brief", "src"),
             ("links", "src,src"),
@@ -302,11 +303,14 @@ mod tests {
             ("none", "src"),
             ("nets", "src,dst"),
         ] {
-            assert!(matches!(sets.region::<Ipv4Tuple>(name, sides), Err(Wrong::Unknown(_))), "{name}");
+            assert!(
+                matches!(sets.region(Fields::of::<Ipv4Tuple>(), name, sides), Err(Wrong::Unknown(_))),
+                "{name}"
+            );
         }
         let mut changed = sets;
         changed.is_changed_by_rules("nets");
-        assert!(changed.region::<Ipv4Tuple>("nets", "src").is_err());
+        assert!(changed.region(Fields::of::<Ipv4Tuple>(), "nets", "src").is_err());
     }
 
     #[test]

@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::key::{Family, is_v6, text};
+use super::key::{Family, text};
 use crate::read::ReadOptions;
 use crate::read::report::ReadError;
-use crate::tuple::Tuple;
 
 /// A chain, without its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,12 +70,13 @@ impl fmt::Display for Base {
 }
 
 /// The chain that is asked for.
-pub(super) fn choose<'c, T: Tuple>(
+pub(super) fn choose<'c>(
     chains: &'c [Base],
+    is_v6: bool,
     options: &ReadOptions,
     file: &str,
 ) -> Result<&'c Base, ReadError> {
-    let families: &[&str] = if is_v6::<T>() { &["ip6", "inet"] } else { &["ip", "inet"] };
+    let families: &[&str] = if is_v6 { &["ip6", "inet"] } else { &["ip", "inet"] };
     let error = |why: String| ReadError::Choice { name: file.to_owned(), why };
     let words = |text: &Option<String>| -> Vec<String> {
         text.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::names::Names;
 use crate::read::assume::AssumptionKey;
 use crate::read::chains::{FieldSet, Region, TooMany};
-use crate::tuple::{Field, Tuple};
+use crate::tuple::{Field, Fields};
 
 /// Protocols whose headers begin with two ports.
 const WITH_PORTS: [u128; 5] = [6, 17, 33, 132, 136];
@@ -18,17 +18,26 @@ pub(super) enum Family {
     Inet,
 }
 
+/// The packets that rules of a table are read for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packets {
+    /// The family of the table.
+    pub(super) family: Family,
+    /// The fields of the tuple.
+    pub(super) fields: Fields,
+}
+
 /// What an expression looks at, and what packets it is there of: a match of anything in others fails,
 /// whatever it wants.
 #[derive(Clone, Debug)]
-pub(super) struct Key<T> {
+pub(super) struct Key {
     pub(super) what: What,
     /// The packets that have it.
-    pub(super) of: Region<T>,
+    pub(super) of: Region,
     /// Whether it is in the transport header, which later fragments haven't.
     pub(super) is_transport: bool,
     /// Packets that have something else there, of which a tuple holds nothing.
-    pub(super) beside: Option<Region<T>>,
+    pub(super) beside: Option<Region>,
 }
 
 /// What is looked at.
@@ -48,7 +57,7 @@ pub(super) enum What {
     Unknown(String),
 }
 
-impl<T: Tuple> Key<T> {
+impl Key {
     /// Something that no tuple holds.
     pub(super) fn unknown(why: impl Into<String>) -> Self {
         Self { what: What::Unknown(why.into()), of: Region::all(), is_transport: false, beside: None }
@@ -59,20 +68,21 @@ impl<T: Tuple> Key<T> {
     }
 
     /// Reads an expression.
-    pub(super) fn parse(left: &Value, family: Family) -> Result<Self, TooMany> {
+    pub(super) fn parse(left: &Value, packets: Packets) -> Result<Self, TooMany> {
         let Some((kind, value)) = single(left) else {
             return Ok(Self::unknown(format!("a match by {}", shown(left))));
         };
         match kind {
-            "payload" => Self::payload(value, family),
-            "meta" => Ok(Self::meta(value)),
+            "payload" => Self::payload(value, packets),
+            "meta" => Ok(Self::meta(value, packets.fields)),
             "ct" => Ok(Self::connection(value)),
             "fib" => Ok(Self::route(value)),
             other => Ok(Self::unknown(format!("a match by {other}"))),
         }
     }
 
-    fn payload(value: &Value, family: Family) -> Result<Self, TooMany> {
+    fn payload(value: &Value, packets: Packets) -> Result<Self, TooMany> {
+        let Packets { family, fields } = packets;
         if value.get("tunnel").is_some() {
             return Ok(Self::unknown("a field of a header within a tunnel"));
         }
@@ -88,10 +98,12 @@ impl<T: Tuple> Key<T> {
             _ => None,
         };
         let number = match protocol {
-            "ip" | "ip6" => return Ok(Self::network(protocol, field)),
+            "ip" | "ip6" => return Ok(Self::network(fields, protocol, field)),
             "th" => {
-                let Some(port) = ports.and_then(T::field_of) else { return Ok(Self::unknown(no_field())) };
-                let of = protocols::<T>(&WITH_PORTS);
+                let Some(port) = ports.and_then(|port| fields.called(port)) else {
+                    return Ok(Self::unknown(no_field()));
+                };
+                let of = protocols(fields, &WITH_PORTS);
                 let beside = Some(Region::all().minus(&of)?);
                 return Ok(Self { what: What::Field(port, Names::Ports), of, is_transport: true, beside });
             }
@@ -104,20 +116,20 @@ impl<T: Tuple> Key<T> {
             "icmpv6" => 58,
             _ => return Ok(Self::unknown(no_field())),
         };
-        let mut of = protocols::<T>(&[number]);
+        let mut of = protocols(fields, &[number]);
         // In a table of both families nft looks at the family first.
-        let other = if number == 58 { !is_v6::<T>() } else { number == 1 && is_v6::<T>() };
+        let other = if number == 58 { !fields.are_v6() } else { number == 1 && fields.are_v6() };
         if other && family == Family::Inet {
             of = Region::none();
         }
         let what = match (protocol, field) {
-            ("icmp", "type") => What::Field(named::<T>("sport"), Names::IcmpTypes),
-            ("icmp", "code") => What::Field(named::<T>("dport"), Names::IcmpCodes),
-            ("icmpv6", "type") => What::Field(named::<T>("sport"), Names::Icmpv6Types),
-            ("icmpv6", "code") => What::Field(named::<T>("dport"), Names::Icmpv6Codes),
+            ("icmp", "type") => What::Field(fields.named("sport"), Names::IcmpTypes),
+            ("icmp", "code") => What::Field(fields.named("dport"), Names::IcmpCodes),
+            ("icmpv6", "type") => What::Field(fields.named("sport"), Names::Icmpv6Types),
+            ("icmpv6", "code") => What::Field(fields.named("dport"), Names::Icmpv6Codes),
             ("tcp", "flags") => What::Fact(AssumptionKey::TcpFlags),
             ("tcp" | "udp" | "dccp" | "sctp" | "udplite", _) => match ports {
-                Some(port) => What::Field(named::<T>(port), Names::Ports),
+                Some(port) => What::Field(fields.named(port), Names::Ports),
                 None => What::Unknown(no_field()),
             },
             _ => What::Unknown(no_field()),
@@ -126,13 +138,13 @@ impl<T: Tuple> Key<T> {
     }
 
     /// A field of an IP header; only packets of that family have it.
-    fn network(protocol: &str, field: &str) -> Self {
-        let is_own = (protocol == "ip6") == is_v6::<T>();
+    fn network(fields: Fields, protocol: &str, field: &str) -> Self {
+        let is_own = (protocol == "ip6") == fields.are_v6();
         let of = if is_own { Region::all() } else { Region::none() };
         let what = match (protocol, field) {
-            (_, "saddr") => What::Field(named::<T>("src"), Names::OfField),
-            (_, "daddr") => What::Field(named::<T>("dst"), Names::OfField),
-            ("ip", "protocol") => What::Field(named::<T>("proto"), Names::OfField),
+            (_, "saddr") => What::Field(fields.named("src"), Names::OfField),
+            (_, "daddr") => What::Field(fields.named("dst"), Names::OfField),
+            ("ip", "protocol") => What::Field(fields.named("proto"), Names::OfField),
             ("ip", "frag-off") => What::FragmentOffset,
             // The first of perhaps several headers; a tuple has what is behind them.
             ("ip6", "nexthdr") => {
@@ -143,13 +155,13 @@ impl<T: Tuple> Key<T> {
         Self { what, of, is_transport: false, beside: None }
     }
 
-    fn meta(value: &Value) -> Self {
+    fn meta(value: &Value, fields: Fields) -> Self {
         let (Some(key), Some(1)) = (text(value, "key"), value.as_object().map(serde_json::Map::len)) else {
             return Self::unknown(format!("a match by meta {}", shown(value)));
         };
-        let is_v6 = is_v6::<T>();
+        let is_v6 = fields.are_v6();
         Self::of(match key {
-            "l4proto" => What::Field(named::<T>("proto"), Names::OfField),
+            "l4proto" => What::Field(fields.named("proto"), Names::OfField),
             "nfproto" if is_v6 => What::Family { own: ["ipv6", "ipv6"], number: 10 },
             "nfproto" => What::Family { own: ["ipv4", "ipv4"], number: 2 },
             "protocol" if is_v6 => What::Family { own: ["ip6", "ipv6"], number: 0x86dd },
@@ -191,24 +203,19 @@ impl<T: Tuple> Key<T> {
 }
 
 /// The packets of any of some protocols.
-pub(super) fn protocols<T: Tuple>(numbers: &[u128]) -> Region<T> {
-    let proto = named::<T>("proto");
+pub(super) fn protocols(fields: Fields, numbers: &[u128]) -> Region {
+    let proto = fields.named("proto");
     Region::of(proto, FieldSet::ranges(proto, numbers.iter().map(|&number| (number, number))))
 }
 
-/// The field of a name that all tuples have.
-pub(super) fn named<T: Tuple>(name: &str) -> &'static Field {
-    T::field_of(name).expect("all tuples have these")
-}
-
 /// The family that the tuple is not of, as tables call it.
-pub(super) fn other_family<T: Tuple>() -> &'static str {
-    if is_v6::<T>() { "ip" } else { "ip6" }
+pub(super) fn other_family(fields: Fields) -> &'static str {
+    if fields.are_v6() { "ip" } else { "ip6" }
 }
 
 /// Whether a statement of a rule lets packets through only of the family that the tuple is not of.
-pub(super) fn is_of_other_family<T: Tuple>(statement: &Value) -> bool {
-    let other: [&str; 3] = if is_v6::<T>() { ["ip", "ipv4", "icmp"] } else { ["ip6", "ipv6", "icmpv6"] };
+pub(super) fn is_of_other_family(statement: &Value, fields: Fields) -> bool {
+    let other: [&str; 3] = if fields.are_v6() { ["ip", "ipv4", "icmp"] } else { ["ip6", "ipv6", "icmpv6"] };
     let is_other = |value: &Value| value.as_str().is_some_and(|word| other.contains(&word));
     let (left, right) = match single(statement) {
         Some(("match", wanted)) if text(wanted, "op") == Some("==") => (&wanted["left"], &wanted["right"]),
@@ -226,11 +233,6 @@ pub(super) fn is_of_other_family<T: Tuple>(statement: &Value) -> bool {
         Some(("&", Value::Array(sides))) => sides.first().is_some_and(of_part),
         _ => of_part(left),
     }
-}
-
-/// Whether a tuple is one of IPv6.
-pub(super) fn is_v6<T: Tuple>() -> bool {
-    T::field_of("src").is_some_and(|field| field.width == 128)
 }
 
 /// The key and the value of an object of one.

@@ -2,36 +2,36 @@
 
 use serde_json::Value;
 
-use super::key::{Family, Key, What, shown, single};
+use super::key::{Key, Packets, What, shown, single};
 use super::names::{Names, flag};
 use super::sets::Sets;
 use crate::read::assume::{Assumption, AssumptionKey};
 use crate::read::chains::{Fact, FieldSet, Region, TooMany, Wanted};
-use crate::tuple::{Field, Tuple};
+use crate::tuple::Field;
 
 /// The most conditions that one match, or all of a rule, may come to.
 pub(super) const MOST_CONDITIONS: usize = 1 << 12;
 
 /// A condition: packets of a region of which all facts hold.
 #[derive(Clone, Debug)]
-pub(super) struct Condition<T> {
-    pub(super) region: Region<T>,
+pub(super) struct Condition {
+    pub(super) region: Region,
     pub(super) facts: Vec<Fact>,
     /// Whether it looks at the transport header.
     pub(super) is_transport: bool,
 }
 
-impl<T: Tuple> Condition<T> {
+impl Condition {
     pub(super) fn always() -> Self {
         Self { region: Region::all(), facts: Vec::new(), is_transport: false }
     }
 
-    fn of(key: &Key<T>, region: Region<T>, facts: Vec<Fact>) -> Self {
+    fn of(key: &Key, region: Region, facts: Vec<Fact>) -> Self {
         Self { region, facts, is_transport: key.is_transport }
     }
 
     /// Nobody knows whether it holds, but of no packets that don't have what it looks at.
-    fn unknown(key: &Key<T>, why: impl Into<String>) -> Self {
+    fn unknown(key: &Key, why: impl Into<String>) -> Self {
         let of = match &key.beside {
             Some(_) => Region::all(),
             None => key.of.clone(),
@@ -50,10 +50,7 @@ impl<T: Tuple> Condition<T> {
 }
 
 /// Each of some conditions together with each of others.
-pub(super) fn each_with_each<T: Tuple>(
-    all: &[Condition<T>],
-    more: &[Condition<T>],
-) -> Result<Vec<Condition<T>>, TooMany> {
+pub(super) fn each_with_each(all: &[Condition], more: &[Condition]) -> Result<Vec<Condition>, TooMany> {
     let mut both = Vec::new();
     for (one, other) in all.iter().flat_map(|one| more.iter().map(move |other| (one, other))) {
         let one = one.and(other)?;
@@ -83,11 +80,7 @@ enum Compare {
 }
 
 /// What a match wants: any of some conditions.
-pub(super) fn conditions<T: Tuple>(
-    wanted: &Value,
-    family: Family,
-    sets: &Sets,
-) -> Result<Vec<Condition<T>>, TooMany> {
+pub(super) fn conditions(wanted: &Value, packets: Packets, sets: &Sets) -> Result<Vec<Condition>, TooMany> {
     let unknown = |why: String| Ok(vec![Condition::unknown(&Key::unknown(""), why)]);
     let is_match = wanted.as_object().is_some_and(|object| {
         object.len() == 3 && ["op", "left", "right"].iter().all(|key| object.contains_key(*key))
@@ -108,13 +101,13 @@ pub(super) fn conditions<T: Tuple>(
     };
     let (left, right) = (&wanted["left"], &wanted["right"]);
     if let Some(("concat", parts)) = single(left) {
-        return concatenated(parts, compare, right, family, sets);
+        return concatenated(parts, compare, right, packets, sets);
     }
     let (left, mask) = match single(left) {
         Some(("&", Value::Array(sides))) if sides.len() == 2 => (&sides[0], Some(&sides[1])),
         _ => (left, None),
     };
-    let key = Key::<T>::parse(left, family)?;
+    let key = Key::parse(left, packets)?;
     let elements = match sets.elements(right) {
         Ok(elements) => elements,
         Err(why) => return Ok(vec![Condition::unknown(&key, why)]),
@@ -130,13 +123,13 @@ pub(super) fn conditions<T: Tuple>(
 }
 
 /// A match of one thing.
-fn simple<T: Tuple>(
-    key: &Key<T>,
+fn simple(
+    key: &Key,
     mask: Option<&Value>,
     compare: Compare,
     values: &[&Value],
     is_set: bool,
-) -> Result<Vec<Condition<T>>, TooMany> {
+) -> Result<Vec<Condition>, TooMany> {
     // A set has its elements whatever the comparison is called.
     let compare = if is_set && compare == Compare::Some { Compare::Equal } else { compare };
     let unknown = |why: String| Ok(vec![Condition::unknown(key, why)]);
@@ -443,14 +436,14 @@ fn is_many(words: &[String]) -> bool {
 }
 
 /// A match of several things at once.
-fn concatenated<T: Tuple>(
+fn concatenated(
     parts: &Value,
     compare: Compare,
     right: &Value,
-    family: Family,
+    packets: Packets,
     sets: &Sets,
-) -> Result<Vec<Condition<T>>, TooMany> {
-    let keys = keys::<T>(parts, family)?;
+) -> Result<Vec<Condition>, TooMany> {
+    let keys = keys(parts, packets)?;
     let within = all_of(&keys)?;
     let unknown = |why: String| {
         let mut one = within.clone();
@@ -483,14 +476,14 @@ fn concatenated<T: Tuple>(
 }
 
 /// The things that are looked at together.
-pub(super) fn keys<T: Tuple>(parts: &Value, family: Family) -> Result<Vec<Key<T>>, TooMany> {
+pub(super) fn keys(parts: &Value, packets: Packets) -> Result<Vec<Key>, TooMany> {
     let parts = parts.as_array().map_or(&[][..], Vec::as_slice);
-    let keys: Vec<Key<T>> = parts.iter().map(|part| Key::parse(part, family)).collect::<Result<_, _>>()?;
+    let keys: Vec<Key> = parts.iter().map(|part| Key::parse(part, packets)).collect::<Result<_, _>>()?;
     Ok(if keys.is_empty() { vec![Key::unknown("a match of nothing")] } else { keys })
 }
 
 /// The packets that have all that is looked at.
-pub(super) fn all_of<T: Tuple>(keys: &[Key<T>]) -> Result<Condition<T>, TooMany> {
+pub(super) fn all_of(keys: &[Key]) -> Result<Condition, TooMany> {
     keys.iter().try_fold(Condition::always(), |all, key| {
         let of = if key.beside.is_some() { Region::all() } else { key.of.clone() };
         all.and(&Condition::of(key, of, Vec::new()))
@@ -498,7 +491,7 @@ pub(super) fn all_of<T: Tuple>(keys: &[Key<T>]) -> Result<Condition<T>, TooMany>
 }
 
 /// The conditions of an element of a set or a map.
-pub(super) fn element_of<T: Tuple>(keys: &[Key<T>], element: &Value) -> Result<Vec<Condition<T>>, TooMany> {
+pub(super) fn element_of(keys: &[Key], element: &Value) -> Result<Vec<Condition>, TooMany> {
     let values: Vec<&Value> = match single(element) {
         Some(("concat", Value::Array(values))) if keys.len() > 1 => values.iter().collect(),
         _ => vec![element],

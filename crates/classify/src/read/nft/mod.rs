@@ -27,13 +27,13 @@ mod sets;
 use serde_json::Value;
 use wirespeed_input::Input;
 
-use super::chains::{Chains, End, FieldSet, Region, flatten};
+use super::ReadOptions;
+use super::chains::{Chains, End, Out, Region, flatten};
 use super::list::{Shape, each_element};
 use super::report::{Fault, Place, ReadError, Reading};
-use super::{ReadOptions, RuleFile};
-use crate::tuple::Tuple;
+use crate::tuple::Fields;
 use choose::{Base, choose};
-use key::{Family, other_family, single, text};
+use key::{Family, Packets, is_of_other_family, other_family, single, text};
 use rule::Reader;
 use sets::Sets;
 
@@ -74,15 +74,15 @@ struct Element {
     wrong: Option<String>,
 }
 
-pub(super) fn read<T: Tuple>(
+pub(super) fn read(
     input: &mut Input<'_>,
     reading: &mut Reading,
-    file: &mut RuleFile<T>,
+    (file, fields): (&mut dyn Out, Fields),
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let (mut bases, mut rules, mut sets, mut tables) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // A file that has no list is told from one whose list is empty.
-    each_element(input, LIST, |element| {
+    each_element(input, LIST, &mut |element| {
         let (at, element) = (element.place("", element.number), element.value);
         let bad = |reading: &mut Reading, why: &str| reading.fault(Fault::bad(why), at, &element.to_string());
         let Some((kind, value)) = single(&element) else {
@@ -125,7 +125,7 @@ pub(super) fn read<T: Tuple>(
         }
         Ok(())
     })?;
-    let base = choose::<T>(&bases, options, &reading.report.name)?;
+    let base = choose(&bases, fields.are_v6(), options, &reading.report.name)?;
     for (at, table) in &tables {
         if text(table, "family") == Some(&base.family)
             && text(table, "name") == Some(&base.table)
@@ -137,7 +137,7 @@ pub(super) fn read<T: Tuple>(
     let nothing_known = !reading.report.left_out.is_empty();
     let table = (base.family.clone(), base.table.clone());
     let (own, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| rule.of == table);
-    let other_family = others.iter().filter(|rule| rule.of.0 == other_family::<T>()).count() as u64;
+    let other_family = others.iter().filter(|rule| rule.of.0 == other_family(fields)).count() as u64;
     reading.report.other_family += other_family;
     reading.report.elsewhere += others.len() as u64 - other_family;
     let mut named = Sets::default();
@@ -145,7 +145,7 @@ pub(super) fn read<T: Tuple>(
         named.add(&set.name, &again(&set.json));
     }
     own.iter().for_each(|rule| named.changed_by(&again(&rule.json)));
-    let mut chains = Chains::<T>::new();
+    let mut chains = Chains::new();
     for chain in bases.iter().filter(|chain| (&chain.family, &chain.table) == (&table.0, &table.1)) {
         if chains.by_name.contains_key(&chain.name) {
             let name = reading.report.name.clone();
@@ -153,7 +153,7 @@ pub(super) fn read<T: Tuple>(
         }
         chains.chain(&chain.name, End::Verdict(chain.end()));
     }
-    let reader = Reader { family: base.of_family(), sets: &named };
+    let reader = Reader { packets: Packets { family: base.of_family(), fields }, sets: &named };
     for rule in own {
         let Some(chain) = chains.by_name.get_mut(&rule.name) else {
             reading.fault(
@@ -166,8 +166,8 @@ pub(super) fn read<T: Tuple>(
         let shown: String = rule.json.chars().take(200).collect();
         match (rule.wrong, again(&rule.json)) {
             (None, Value::Array(expressions)) => {
-                let is_other = expressions.iter().any(key::is_of_other_family::<T>);
-                reading.report.other_family += u64::from(is_other && reader.family == Family::Inet);
+                let is_other = expressions.iter().any(|part| is_of_other_family(part, fields));
+                reading.report.other_family += u64::from(is_other && reader.packets.family == Family::Inet);
                 chain.lines.extend(reader.lines(rule.at, &shown, &expressions));
             }
             (why, _) => {
@@ -184,7 +184,7 @@ pub(super) fn read<T: Tuple>(
             chain.lines.insert(0, rule::unknown(lost, "", "an element that isn't understood".to_owned()));
         }
     }
-    flatten(&chains, &base.name, &within::<T>(base.of_family())?, options, reading, file)
+    flatten(&chains, &base.name, &within(fields, base.of_family()), options, reading, file)
 }
 
 /// The reason why a rule is not understood, whatever its expressions are.
@@ -217,9 +217,7 @@ fn again(json: &str) -> Value {
 }
 
 /// The packets that a table of a family sees, of those that have such a tuple.
-fn within<T: Tuple>(family: Family) -> Result<Region<T>, ReadError> {
-    let Some(field) = T::field_of("dl_type") else { return Ok(Region::all()) };
+fn within(fields: Fields, family: Family) -> Region {
     // In a table of both families those of IPv6 have nothing that rules could look at.
-    let ether_type = if family == Family::Ip6 { 0x86dd } else { 0x0800 };
-    Ok(Region::of(field, FieldSet::one(field, ether_type)))
+    Region::of_type(fields, if family == Family::Ip6 { 0x86dd } else { 0x0800 })
 }

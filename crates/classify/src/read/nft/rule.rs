@@ -2,61 +2,55 @@
 
 use serde_json::Value;
 
-use super::key::{Family, Key, is_v6, protocols, single, text};
+use super::key::{Family, Key, Packets, protocols, single, text};
 use super::matches::{Condition, all_of, conditions, each_with_each, element_of, keys};
 use super::sets::{Sets, plain};
 use crate::read::assume::AssumptionKey;
 use crate::read::chains::{Fact, Line, Region, Then, TooMany, When};
 use crate::read::report::Place;
-use crate::tuple::Tuple;
 
 /// What rules of a table are read with.
 pub(super) struct Reader<'s> {
-    pub(super) family: Family,
+    pub(super) packets: Packets,
     pub(super) sets: &'s Sets,
 }
 
 /// What a statement comes to.
-enum Statement<T> {
+enum Statement {
     /// Packets of these conditions go on to the next one.
-    If(Vec<Condition<T>>),
+    If(Vec<Condition>),
     /// Something is done to packets of these conditions, and they go on.
     Does(Then),
     /// The rule ends here.
-    Ends(Vec<(Condition<T>, Then)>),
+    Ends(Vec<(Condition, Then)>),
     /// Says nothing about packets, and does nothing to them.
     Nothing,
 }
 
 impl Reader<'_> {
     /// The lines of a rule; `at` is its place in the file and `text` what is shown of it.
-    pub(super) fn lines<T: Tuple>(&self, at: Place, text: &str, expressions: &[Value]) -> Vec<Line<T>> {
+    pub(super) fn lines(&self, at: Place, text: &str, expressions: &[Value]) -> Vec<Line> {
         match self.try_lines(at, text, expressions) {
             Ok(lines) => lines,
             Err(error) => vec![unknown(at, text, error.to_string())],
         }
     }
 
-    fn try_lines<T: Tuple>(
-        &self,
-        at: Place,
-        text: &str,
-        expressions: &[Value],
-    ) -> Result<Vec<Line<T>>, TooMany> {
+    fn try_lines(&self, at: Place, text: &str, expressions: &[Value]) -> Result<Vec<Line>, TooMany> {
         let mut lines = Vec::new();
         let mut conditions = vec![Condition::always()];
-        let mut put = |condition: &Condition<T>, then: &Then| -> Result<(), TooMany> {
+        let mut put = |condition: &Condition, then: &Then| -> Result<(), TooMany> {
             let when = When { region: condition.region.clone(), facts: condition.facts.clone() };
             let line = Line { at, text: text.to_owned(), when, then: then.clone() };
             if condition.is_transport {
-                lines.extend(line.of_transport()?);
+                lines.extend(line.of_transport(self.packets.fields)?);
             } else {
                 lines.push(line);
             }
             Ok(())
         };
         for (place, expression) in expressions.iter().enumerate() {
-            match self.statement::<T>(expression)? {
+            match self.statement(expression)? {
                 Statement::Nothing => {}
                 Statement::If(more) => conditions = each_with_each(&conditions, &more)?,
                 Statement::Does(then) => {
@@ -82,7 +76,7 @@ impl Reader<'_> {
         Ok(lines)
     }
 
-    fn statement<T: Tuple>(&self, expression: &Value) -> Result<Statement<T>, TooMany> {
+    fn statement(&self, expression: &Value) -> Result<Statement, TooMany> {
         let unlike = |why: String| Ok(Statement::Does(Then::Unknown(why)));
         // A verdict alone may be written as its name.
         let (kind, value) = match expression {
@@ -99,7 +93,7 @@ impl Reader<'_> {
         };
         let limit = |words: &[&str]| Fact::one_of(AssumptionKey::Limit, words, "a limit");
         match kind {
-            "match" => conditions(value, self.family, self.sets).map(Statement::If),
+            "match" => conditions(value, self.packets, self.sets).map(Statement::If),
             "vmap" => self.map(value),
             "accept" | "drop" | "return" | "continue" | "jump" | "goto" => match verdict(kind, value) {
                 Some(then) => Ok(Statement::Ends(vec![(Condition::always(), then)])),
@@ -135,15 +129,15 @@ impl Reader<'_> {
     }
 
     /// A map of verdicts.
-    fn map<T: Tuple>(&self, value: &Value) -> Result<Statement<T>, TooMany> {
+    fn map(&self, value: &Value) -> Result<Statement, TooMany> {
         let (Some(key), Some(data), Some(2)) =
             (value.get("key"), value.get("data"), value.as_object().map(serde_json::Map::len))
         else {
             return Ok(Statement::Does(Then::Unknown("a map that isn't understood".to_owned())));
         };
         let keys = match single(key) {
-            Some(("concat", parts)) => keys::<T>(parts, self.family)?,
-            _ => vec![Key::parse(key, self.family)?],
+            Some(("concat", parts)) => keys(parts, self.packets)?,
+            _ => vec![Key::parse(key, self.packets)?],
         };
         let within = all_of(&keys)?;
         let unknown = |why: String| Ok(Statement::Ends(vec![(within.clone(), Then::Unknown(why))]));
@@ -186,15 +180,15 @@ impl Reader<'_> {
     }
 
     /// nft has it for those packets alone that can be answered so.
-    fn reject<T: Tuple>(&self, value: &Value) -> Result<Statement<T>, TooMany> {
-        let is_inet = self.family == Family::Inet;
+    fn reject(&self, value: &Value) -> Result<Statement, TooMany> {
+        let is_inet = self.packets.family == Family::Inet;
         let region = match (value, text(value, "type")) {
             (Value::Null, _) | (_, Some("icmpx")) => Region::all(),
             (Value::Object(object), None) if object.is_empty() => Region::all(),
-            (_, Some("icmp")) if is_inet && is_v6::<T>() => Region::none(),
-            (_, Some("icmpv6")) if is_inet && !is_v6::<T>() => Region::none(),
+            (_, Some("icmp")) if is_inet && self.packets.fields.are_v6() => Region::none(),
+            (_, Some("icmpv6")) if is_inet && !self.packets.fields.are_v6() => Region::none(),
             (_, Some("icmp" | "icmpv6")) => Region::all(),
-            (_, Some("tcp reset")) => protocols::<T>(&[6]),
+            (_, Some("tcp reset")) => protocols(self.packets.fields, &[6]),
             _ => return Ok(Statement::Does(Then::Unknown("a reject that isn't understood".to_owned()))),
         };
         let mut condition = Condition::always();
@@ -245,6 +239,6 @@ fn mangle(value: &Value) -> Then {
 }
 
 /// A line of which nobody knows anything.
-pub(super) fn unknown<T: Tuple>(at: Place, text: &str, why: String) -> Line<T> {
+pub(super) fn unknown(at: Place, text: &str, why: String) -> Line {
     Line { at, text: text.to_owned(), when: When::always(), then: Then::Unknown(why) }
 }

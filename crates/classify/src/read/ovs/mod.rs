@@ -57,7 +57,7 @@ pub(super) fn read<T: Tuple>(
         conjunctions: Conjunctions::default(),
         actions: FxHashMap::default(),
     };
-    reading.each_record(input, |at, line, report| {
+    reading.each_record(input, &mut |at, line, report| {
         let line = line.map_err(|fault| flows.nothing_known(at, fault, ""))?;
         // As `ovs-ofctl` reads files.
         let line = line.split('#').next().unwrap_or_default().trim();

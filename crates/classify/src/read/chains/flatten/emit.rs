@@ -2,108 +2,151 @@
 
 use super::{Excess, Walk, within};
 use crate::error::RuleError;
-use crate::expand::{FieldRange, prefixes};
-use crate::pattern::Pattern;
+use crate::expand::prefixes;
+use crate::read::RuleFile;
+use crate::read::assume::Assumption;
 use crate::read::chains::region::{Cell, Region};
 use crate::read::report::{LeftOut, Place};
 use crate::read::uncertain::{Effect, Uncertain};
 use crate::rule::Rule;
-use crate::tuple::{FieldMatch, Tuple};
+use crate::tuple::{Field, FieldMatch, Tuple, Wanted};
 
-impl<T: Tuple> Walk<'_, T> {
+/// A file that rules are written out to. Chains are read by code that is compiled once for all tuples.
+pub(in crate::read) trait Out {
+    /// The number of an action.
+    fn action(&mut self, name: &str) -> u32;
+
+    /// The number that the next rule will have.
+    fn next(&self) -> u32;
+
+    /// The number of uncertain rules.
+    fn uncertain_len(&self) -> usize;
+
+    /// Adds a rule, and returns the number of its patterns. An error if there are more than a rule may have.
+    fn add(&mut self, wanted: &Wanted, action: u32, kind: &Kind<'_>) -> Result<u64, RuleError>;
+
+    /// Makes packets that an uncertain rule matches skip a number of those after it.
+    fn skip(&mut self, at: usize, skips: u32);
+
+    /// Notes the assumptions that decided something.
+    fn assume(&mut self, assumed: Vec<Assumption>);
+}
+
+/// What kind of a rule is added.
+pub(in crate::read) enum Kind<'k> {
+    /// One that lookups use, by a line of the file or by what else says so.
+    Certain { place: Option<Place>, text: &'k str },
+    /// An uncertain one, before a rule of a number.
+    Uncertain { effect: Effect, before: u32, why: &'k LeftOut },
+}
+
+impl<T: Tuple> Out for RuleFile<T> {
+    fn action(&mut self, name: &str) -> u32 {
+        self.intern(name)
+    }
+
+    fn next(&self) -> u32 {
+        self.rules.last_number().saturating_add(1)
+    }
+
+    fn uncertain_len(&self) -> usize {
+        self.doubts.uncertain.len()
+    }
+
+    fn add(&mut self, wanted: &Wanted, action: u32, kind: &Kind<'_>) -> Result<u64, RuleError> {
+        let rule = Rule::wanting(wanted, 0, action)?;
+        let patterns = rule.patterns_len() as u64;
+        match *kind {
+            // There are numbers for more rules than the bound.
+            Kind::Certain { place, text } => {
+                if let Ok(number) = self.rules.insert(rule) {
+                    self.lines.add(number.get(), place, text);
+                }
+            }
+            Kind::Uncertain { effect, before, why } => {
+                let why = why.clone();
+                self.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
+            }
+        }
+        Ok(patterns)
+    }
+
+    fn skip(&mut self, at: usize, skips: u32) {
+        self.doubts.uncertain[at].skips = skips;
+    }
+
+    fn assume(&mut self, assumed: Vec<Assumption>) {
+        self.doubts.assumed = assumed;
+    }
+}
+
+impl Walk<'_> {
     /// Adds rules of a verdict for the packets of a region, by a line of the file, or by what else says so.
     pub(super) fn rules(
         &mut self,
-        region: &Region<T>,
+        region: &Region,
         verdict: &str,
         place: Option<Place>,
         text: &str,
     ) -> Result<(), Excess> {
-        let action = self.file.intern(verdict);
-        self.each_rule(region, action, |walk, rule| {
-            // There are numbers for more rules than the bound.
-            if let Ok(number) = walk.file.rules.insert(rule) {
-                walk.file.lines.add(number.get(), place, text);
-            }
-        })
+        let action = self.file.action(verdict);
+        self.each_rule(region, action, &Kind::Certain { place, text })
     }
 
     /// Adds uncertain rules for the packets of a region: which they are.
     pub(super) fn uncertain(
         &mut self,
-        region: &Region<T>,
+        region: &Region,
         effect: Effect,
         verdict: &str,
         why: &LeftOut,
     ) -> Result<Vec<usize>, Excess> {
-        let action = if effect == Effect::Action { self.file.intern(verdict) } else { 0 };
-        let before = self.file.rules.last_number().saturating_add(1);
-        let from = self.file.doubts.uncertain.len();
-        self.each_rule(region, action, |walk, rule| {
-            let why = why.clone();
-            walk.file.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
-        })?;
+        let action = if effect == Effect::Action { self.file.action(verdict) } else { 0 };
+        let (before, from) = (self.file.next(), self.file.uncertain_len());
+        self.each_rule(region, action, &Kind::Uncertain { effect, before, why })?;
         if effect != Effect::Skip {
             self.left_out.entry(why.place).or_insert_with(|| why.clone());
         }
-        Ok((from..self.file.doubts.uncertain.len()).collect())
+        Ok((from..self.file.uncertain_len()).collect())
     }
 
     /// Makes the rules that a region takes.
-    fn each_rule(
-        &mut self,
-        region: &Region<T>,
-        action: u32,
-        mut put: impl FnMut(&mut Self, Rule<T>),
-    ) -> Result<(), Excess> {
+    fn each_rule(&mut self, region: &Region, action: u32, kind: &Kind<'_>) -> Result<(), Excess> {
         for cell in region.cells() {
             for wanted in combinations(cell) {
-                self.one_rule(&wanted, action, &mut put)?;
+                self.one_rule(&wanted, action, kind)?;
             }
         }
         Ok(())
     }
 
     /// Makes a rule, or several where its ranges make more patterns than one may have.
-    fn one_rule(
-        &mut self,
-        wanted: &[(usize, FieldMatch)],
-        action: u32,
-        put: &mut impl FnMut(&mut Self, Rule<T>),
-    ) -> Result<(), Excess> {
-        match rule(wanted, action) {
-            Ok(rule) => {
-                self.rules += 1;
-                self.patterns += rule.patterns().len() as u64;
-                within("rules", self.rules, self.most_rules)?;
-                within("patterns", self.patterns, self.most_patterns)?;
-                put(self, rule);
-                Ok(())
+    fn one_rule(&mut self, wanted: &Wanted, action: u32, kind: &Kind<'_>) -> Result<(), Excess> {
+        within("rules", self.rules + 1, self.most_rules)?;
+        let Ok(patterns) = self.file.add(wanted, action, kind) else {
+            let range = wanted.iter().find_map(|&(field, wanted)| match wanted {
+                FieldMatch::Range(from, to) => Some((field, from, to)),
+                FieldMatch::Masked { .. } => None,
+            });
+            let (field, from, to) = range.expect("only ranges make many");
+            for (value, mask) in prefixes(field.all(), from, to) {
+                let mut part = wanted.to_vec();
+                part.retain(|one| one.0 != field);
+                part.push((field, FieldMatch::Masked { value, mask }));
+                self.one_rule(&part, action, kind)?;
             }
-            Err(_) => {
-                let is_range = |one: &&(usize, FieldMatch)| matches!(one.1, FieldMatch::Range(..));
-                let &(at, FieldMatch::Range(from, to)) =
-                    wanted.iter().find(is_range).expect("only ranges make many")
-                else {
-                    unreachable!("a range was looked for")
-                };
-                for (value, mask) in prefixes(T::FIELDS[at].all(), from, to) {
-                    let mut part = wanted.to_vec();
-                    part.retain(|one| one.0 != at);
-                    part.push((at, FieldMatch::Masked { value, mask }));
-                    self.one_rule(&part, action, put)?;
-                }
-                Ok(())
-            }
-        }
+            return Ok(());
+        };
+        self.rules += 1;
+        self.patterns += patterns;
+        within("patterns", self.patterns, self.most_patterns)
     }
 }
 
-/// What rules want of fields, by their places, to have a box.
-fn combinations<T: Tuple>(cell: &Cell<T>) -> impl Iterator<Item = Vec<(usize, FieldMatch)>> {
-    let place = |field| T::FIELDS.iter().position(|own| own == field).expect("a field of the tuple");
-    let choices: Vec<(usize, Vec<FieldMatch>)> =
-        cell.fields().map(|(field, set)| (place(field), set.matches().collect())).collect();
+/// What rules want of fields to have a box.
+fn combinations(cell: &Cell) -> impl Iterator<Item = Vec<(&'static Field, FieldMatch)>> {
+    let choices: Vec<(&Field, Vec<FieldMatch>)> =
+        cell.fields().map(|(field, set)| (field, set.matches().collect())).collect();
     let mut next = Some(vec![0; choices.len()]);
     std::iter::from_fn(move || {
         let at = next.take()?;
@@ -119,16 +162,4 @@ fn combinations<T: Tuple>(cell: &Cell<T>) -> impl Iterator<Item = Vec<(usize, Fi
         }
         Some(all)
     })
-}
-
-fn rule<T: Tuple>(wanted: &[(usize, FieldMatch)], action: u32) -> Result<Rule<T>, RuleError> {
-    let (mut pattern, mut ranges) = (Pattern::all(), Vec::new());
-    for &(at, wanted) in wanted {
-        let field = &T::FIELDS[at];
-        match wanted {
-            FieldMatch::Masked { value, mask } => pattern = pattern.with(field, value, mask),
-            FieldMatch::Range(from, to) => ranges.push(FieldRange::new(*field, from, to)?),
-        }
-    }
-    Rule::with_ranges(pattern, ranges, 0, action)
 }

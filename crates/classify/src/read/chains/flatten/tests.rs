@@ -8,9 +8,9 @@ use super::super::fact::{Fact, Wanted};
 use super::super::region::tests::{regions, tuples};
 use super::super::{Chain, When};
 use super::*;
-use crate::Ipv4Tuple;
 use crate::oracle::{Oracle, Right};
-use crate::read::{Input, RuleFormat};
+use crate::read::{Input, RuleFile, RuleFormat};
+use crate::{Ipv4Tuple, Tuple};
 
 /// Names of chains; each jumps to later ones only.
 const CHAINS: [&str; 4] = ["base", "one", "two", "three"];
@@ -59,7 +59,7 @@ enum Fate {
 }
 
 struct Kernel<'a> {
-    chains: &'a Chains<Ipv4Tuple>,
+    chains: &'a Chains,
     assume: &'a Assumptions,
     facts: Option<Facts>,
     is_changed: bool,
@@ -109,7 +109,7 @@ fn facts() -> impl Strategy<Value = Vec<Fact>> {
     prop_oneof![2 => Just(Vec::new()), 1 => proptest::collection::vec(fact, 1..3)]
 }
 
-fn lines(chain: usize, odd: bool) -> impl Strategy<Value = Vec<Line<Ipv4Tuple>>> {
+fn lines(chain: usize, odd: bool) -> impl Strategy<Value = Vec<Line>> {
     let then = (0..24usize, chain + 1..CHAINS.len().max(chain + 2)).prop_map(move |(kind, to)| {
         let to = CHAINS.get(to).map(|to| (*to).to_owned());
         match (kind, to) {
@@ -132,7 +132,7 @@ fn lines(chain: usize, odd: bool) -> impl Strategy<Value = Vec<Line<Ipv4Tuple>>>
     proptest::collection::vec(line, 0..6)
 }
 
-fn programs() -> impl Strategy<Value = Chains<Ipv4Tuple>> {
+fn programs() -> impl Strategy<Value = Chains> {
     any::<bool>().prop_flat_map(|odd| (lines(0, odd), lines(1, odd), lines(2, odd), lines(3, odd))).prop_map(
         |(a, b, c, d)| {
             let mut chains = Chains::new();
@@ -150,10 +150,7 @@ fn programs() -> impl Strategy<Value = Chains<Ipv4Tuple>> {
     )
 }
 
-fn write_out(
-    chains: &Chains<Ipv4Tuple>,
-    options: &ReadOptions,
-) -> Result<(RuleFile<Ipv4Tuple>, Reading), ReadError> {
+fn write_out(chains: &Chains, options: &ReadOptions) -> Result<(RuleFile<Ipv4Tuple>, Reading), ReadError> {
     let input = Input::new(Box::new(&b""[..]), "chains".to_owned()).expect("nothing to open");
     let (mut reading, mut file) = (Reading::new(&input, RuleFormat::Iptables, false), RuleFile::default());
     flatten(chains, "base", &Region::all(), options, &mut reading, &mut file)?;
@@ -209,15 +206,15 @@ proptest! {
     }
 }
 
-fn line(at: u64, region: Region<Ipv4Tuple>, facts: Vec<Fact>, then: Then) -> Line<Ipv4Tuple> {
+fn line(at: u64, region: Region, facts: Vec<Fact>, then: Then) -> Line {
     Line { at: at.into(), text: format!("line {at}"), when: When { region, facts }, then }
 }
 
-fn port(number: u128) -> Region<Ipv4Tuple> {
+fn port(number: u128) -> Region {
     Region::of(&Ipv4Tuple::DPORT, super::super::FieldSet::one(&Ipv4Tuple::DPORT, number))
 }
 
-fn chains(all: Vec<(&str, Vec<Line<Ipv4Tuple>>)>) -> Chains<Ipv4Tuple> {
+fn chains(all: Vec<(&str, Vec<Line>)>) -> Chains {
     let mut chains = Chains::new();
     for (name, lines) in all {
         chains.chain(name, End::Verdict("DROP".to_owned())).lines = lines;
