@@ -100,8 +100,9 @@ impl NameTable {
         })
     }
 
-    /// Builds a table of a file with a name and its value on each line, of CSV, or of a list of domains: a hosts
-    /// file, an Adblock list, a configuration of dnsmasq, a response policy zone or the Public Suffix List.
+    /// Builds a table of a file with a name and its value on each line, of CSV, or of a list of domains: a
+    /// hosts file, an Adblock list, a configuration of dnsmasq, a response policy zone or the Public Suffix
+    /// List.
     #[classmethod]
     #[pyo3(signature = (path, format=None, *, form="domains", columns=None, name_column=None, icann=false,
         lenient=false, engine=None, memory_cap=None))]

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Trust anchors are kept for those who write the payloads again. Time and source of a payload don't matter:
-//! the program that writes the file has left out what is expired. Router keys, ASPAs and all that is beside the payloads is counted as passed
-//! over.
+//! the program that writes the file has left out what is expired. Router keys, ASPAs and all that is beside
+//! the payloads is counted as passed over.
 
 use std::collections::HashMap;
 

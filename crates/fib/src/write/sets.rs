@@ -3,8 +3,8 @@
 //! A set has members of one family and no values, so both families in one table and a next hop other than
 //! [`MEMBER`](crate::read::MEMBER) are refused.
 //!
-//! A prefix within another adds no address to a set. `ipset` takes it. `nft` calls it a conflict in JSON, also
-//! in a set that merges its elements by itself (1.0.6), so it is left out there.
+//! A prefix within another adds no address to a set. `ipset` takes it. `nft` calls it a conflict in JSON,
+//! also in a set that merges its elements by itself (1.0.6), so it is left out there.
 
 use std::io::Write;
 

@@ -1,7 +1,7 @@
 //! Validated ROA payloads as rpki-client and Routinator write them.
 //!
-//! A payload of several trust anchors is written once for each. If its anchor is not known, its cell in CSV is
-//! empty, and JSON does not have the member. The time at which a payload expires is not written.
+//! A payload of several trust anchors is written once for each. If its anchor is not known, its cell in CSV
+//! is empty, and JSON does not have the member. The time at which a payload expires is not written.
 
 use std::fmt::Display;
 use std::io::Write;
