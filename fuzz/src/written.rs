@@ -2,6 +2,7 @@
 
 use wirespeed_fib::read::{Format, ReadOptions, read_fib_from, read_vrps_from};
 use wirespeed_fib::write::{write_fib, write_vrps};
+use wirespeed_fib::{Address, Rib};
 use wirespeed_namelookup::list::{Resolved, Scope};
 use wirespeed_namelookup::read::Labels;
 use wirespeed_namelookup::read::lists::{ListFormat, ListOptions, read_list_from};
@@ -21,6 +22,12 @@ pub fn tables_written(bytes: &[u8]) {
             }
             let again = read_fib_from(&written[..], "again", &options(Some(format), false));
             let (again, _) = again.unwrap_or_else(|error| panic!("{format}: {error}"));
+            if format == Format::NftSets {
+                // Prefixes within others are left out.
+                outermost(&fib.v4, &again.v4);
+                outermost(&fib.v6, &again.v6);
+                continue;
+            }
             // A table without records has one column, whose values are the texts that next hops had.
             assert_eq!(plain(&again), plain(&fib), "{format}");
         }
@@ -33,8 +40,20 @@ pub fn tables_written(bytes: &[u8]) {
             let (again, _) = read_vrps_from(&written[..], "again", &options(Some(format), vrps.is_empty()))
                 .expect("what was written reads back");
             assert!(again.v4.iter().eq(vrps.v4.iter()) && again.v6.iter().eq(vrps.v6.iter()));
+            for vrp in vrps.v4.iter() {
+                assert!(again.anchors.of_v4(vrp).eq(vrps.anchors.of_v4(vrp)));
+            }
+            for vrp in vrps.v6.iter() {
+                assert!(again.anchors.of_v6(vrp).eq(vrps.anchors.of_v6(vrp)));
+            }
         }
     }
+}
+
+/// Checks that what was written are the prefixes that lie within no other.
+fn outermost<A: Address>(all: &Rib<A>, written: &Rib<A>) {
+    let outermost = all.iter().filter(|&(prefix, _)| all.covering(prefix).count() == 1);
+    assert!(outermost.map(|(prefix, _)| prefix).eq(written.iter().map(|(prefix, _)| prefix)));
 }
 
 /// Reads a list of each format, and writes it in each.

@@ -179,6 +179,16 @@ static void names(void)
     ws_name_reader_free(reader);
     ws_names_free(names);
 
+    write_file("names.csv", "id,site,kind,risk\n1,parc.com,shop,3\n2,example.org,ads,\n");
+    const ws_options columns = {.size = sizeof columns, .name_column = "site", .value_columns = "risk,kind"};
+    names = ws_names_open(in_folder("names.csv"), &columns);
+    MUST(names != NULL);
+    reader = ws_names_reader(names);
+    OK(ws_lookup_names_bulk(reader, WS_NAME_FORM_DOMAIN, asked, found, 4));
+    MUST(strcmp(ws_name_reader_label(reader, found[0]), "risk=3,kind=shop") == 0 && found[3] == 0);
+    ws_name_reader_free(reader);
+    ws_names_free(names);
+
     ws_names *faces = ws_names_new(NULL);
     MUST(faces != NULL);
     OK(ws_names_insert(faces, WS_NAME_FORM_NDN, "ndn:/com", 4));

@@ -162,9 +162,13 @@ typedef struct {
     const char *format;
     /**
      * Columns of CSV, or fields of another format with fields, that are the label, such as "asn,country".
-     * NULL for all. Only for addresses.
+     * NULL for all. Only for addresses and names.
      */
     const char *value_columns;
+    /**
+     * Column of CSV that has the names, such as "domain". NULL to find it by usual names. Only for names.
+     */
+    const char *name_column;
     /**
      * Column of CSV with the prefix, or the two with an address and a length, such as "net,len". NULL to
      * find them by usual names. Only for addresses.

@@ -352,7 +352,7 @@ pub unsafe extern "C" fn ws_name_reader_registrable(
 
 /// Builds a table or a list of a file.
 fn read(path: &Path, options: Options<'_>) -> Result<(AnyNames, Labels<Text>), Failure> {
-    let (mut names, mut list) = (ReadOptions::default(), ListOptions::default());
+    let (mut names, mut list) = (options.how.names.clone(), ListOptions::default());
     list.icann_only = options.how.icann_only;
     (names.format, list.format) = options
         .format(|content| match content {

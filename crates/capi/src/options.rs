@@ -40,8 +40,10 @@ pub struct ws_options {
     /// Name of the format, such as "mrt" or "hosts", or NULL to recognise it by content.
     pub format: *const c_char,
     /// Columns of CSV, or fields of another format with fields, that are the label, such as "asn,country".
-    /// NULL for all. Only for addresses.
+    /// NULL for all. Only for addresses and names.
     pub value_columns: *const c_char,
+    /// Column of CSV that has the names, such as "domain". NULL to find it by usual names. Only for names.
+    pub name_column: *const c_char,
     /// Column of CSV with the prefix, or the two with an address and a length, such as "net,len". NULL to
     /// find them by usual names. Only for addresses.
     pub prefix_columns: *const c_char,
@@ -74,7 +76,7 @@ pub(crate) struct Options<'c> {
     pub(crate) memory_cap: Option<u64>,
     pub(crate) prefix_lookups: bool,
     pub(crate) how: How,
-    /// The settings that are given and that only one kind of table has, and this kind.
+    /// The settings that are given and that only some kinds of tables have, and these kinds.
     particular: Vec<(&'static str, &'static str)>,
     is_given: bool,
 }
@@ -122,7 +124,8 @@ impl<'c> Options<'c> {
         }
         for (name, of, value) in [
             ("format", "", given.format),
-            ("value_columns", "addresses", given.value_columns),
+            ("value_columns", "addresses, names", given.value_columns),
+            ("name_column", "names", given.name_column),
             ("prefix_columns", "addresses", given.prefix_columns),
             ("range_columns", "addresses", given.range_columns),
             ("peer", "addresses", given.peer),
@@ -158,7 +161,7 @@ impl<'c> Options<'c> {
 
     /// Refuses settings that a table of these keys has no use for.
     pub(crate) fn only_for(self, what: &str) -> Result<Self, Failure> {
-        match self.particular.iter().find(|(_, of)| *of != what) {
+        match self.particular.iter().find(|(_, of)| !of.split(", ").any(|of| of == what)) {
             None => Ok(self),
             Some((name, _)) => Err(Failure::argument(format!("options.{name} is not for a table of {what}"))),
         }
@@ -231,6 +234,7 @@ mod tests {
         icann: 0,
         format: ptr::null(),
         value_columns: ptr::null(),
+        name_column: ptr::null(),
         prefix_columns: ptr::null(),
         range_columns: ptr::null(),
         peer: ptr::null(),
@@ -286,5 +290,12 @@ mod tests {
         // SAFETY: the text ends with a zero.
         let facts = unsafe { Options::of(&raw const facts) }.unwrap().how;
         assert_eq!((facts.assume.len(), facts.icann_only), (2, true));
+        let columns =
+            ws_options { name_column: c"site".as_ptr(), value_columns: c"a,b".as_ptr(), ..DEFAULTS };
+        // SAFETY: the texts end with a zero.
+        let columns = unsafe { Options::of(&raw const columns) }.unwrap();
+        assert_eq!(columns.how.names.columns.values, ["a", "b"]);
+        assert!(columns.clone().only_for("names").is_ok() && columns.clone().only_for("addresses").is_err());
+        assert!(columns.only_for("rules").is_err());
     }
 }

@@ -103,6 +103,8 @@ static void names_and_rules(void)
     NONE(ws_names_new(&chain), "options.chain is not for a table of names");
     const ws_options range = {.size = sizeof range, .range_columns = "from"};
     NONE(ws_table_new(&range), "options.range_columns: range-columns=from: a range has two columns");
+    const ws_options column = {.size = sizeof column, .name_column = "site"};
+    NONE(ws_table_new(&column), "options.name_column is not for a table of addresses");
 
     ws_names *names = ws_names_new(NULL);
     ws_name_reader *reader = ws_names_reader(names);

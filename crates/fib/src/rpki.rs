@@ -236,6 +236,47 @@ pub struct Vrps {
     pub v4: VrpSet<V4>,
     /// IPv6.
     pub v6: VrpSet<V6>,
+    /// The trust anchors of the payloads, as far as they are known. A validation does not ask for them.
+    pub anchors: TrustAnchors,
+}
+
+/// The trust anchors that payloads come from: `apnic`, `ripe`. A payload may come from several.
+#[derive(Clone, Debug, Default)]
+pub struct TrustAnchors {
+    names: Vec<String>,
+    v4: Vec<(Vrp<V4>, usize)>,
+    v6: Vec<(Vrp<V6>, usize)>,
+}
+
+impl TrustAnchors {
+    /// Makes the anchors of payloads by their names' places.
+    pub(crate) fn new(
+        names: Vec<String>,
+        mut v4: Vec<(Vrp<V4>, usize)>,
+        mut v6: Vec<(Vrp<V6>, usize)>,
+    ) -> Self {
+        let by_name = |one: usize, other: usize| names[one].cmp(&names[other]);
+        v4.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| by_name(one.1, other.1)));
+        v6.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| by_name(one.1, other.1)));
+        v4.dedup();
+        v6.dedup();
+        Self { names, v4, v6 }
+    }
+
+    /// The anchors of a payload of IPv4, in alphabetical order. None if none is known.
+    pub fn of_v4(&self, vrp: Vrp<V4>) -> impl Iterator<Item = &str> {
+        Self::of(&self.v4, vrp).map(|&(_, name)| &*self.names[name])
+    }
+
+    /// The anchors of a payload of IPv6, like [`of_v4`](Self::of_v4).
+    pub fn of_v6(&self, vrp: Vrp<V6>) -> impl Iterator<Item = &str> {
+        Self::of(&self.v6, vrp).map(|&(_, name)| &*self.names[name])
+    }
+
+    fn of<A: Address>(all: &[(Vrp<A>, usize)], vrp: Vrp<A>) -> impl Iterator<Item = &(Vrp<A>, usize)> {
+        let first = all.partition_point(|(other, _)| *other < vrp);
+        all[first..].iter().take_while(move |(other, _)| *other == vrp)
+    }
 }
 
 impl Vrps {
@@ -247,6 +288,12 @@ impl Vrps {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The number of payloads whose trust anchor is not known.
+    pub fn without_anchor(&self) -> usize {
+        let v4 = self.v4.iter().filter(|&vrp| self.anchors.of_v4(vrp).next().is_none()).count();
+        v4 + self.v6.iter().filter(|&vrp| self.anchors.of_v6(vrp).next().is_none()).count()
     }
 }
 

@@ -4,21 +4,16 @@
 //! mismatch or an address without a match, 2 for a wrong command line or bad input. Each verb has one file in
 //! `verbs`; shared code lies beside it.
 
-/// Prints like std's macro, with control characters escaped, but ignores a closed stderr, where std's macro
-/// panics. It is defined before the modules, so that they use it.
+/// Prints like std's macro, with control characters escaped. It is defined before the modules, so that they
+/// use it.
 macro_rules! eprintln {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "{}", $crate::escaped::Escaped(format_args!($($text)*)));
-    }};
+    ($($text:tt)*) => { wirespeed_commands::tell!($($text)*) };
 }
 
 mod arguments;
-mod busy;
 mod check;
 mod device;
 mod engine;
-mod escaped;
 mod family;
 mod followed;
 mod interrupt;
@@ -32,12 +27,10 @@ mod number;
 #[allow(clippy::unwrap_used)] // for tests alone
 mod on_host;
 mod output;
-mod refuse;
 mod section;
 mod several;
 mod skipped;
 mod source;
-mod stdin;
 mod strides;
 mod tables;
 mod threads;
@@ -52,6 +45,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use arguments::Arguments;
+use wirespeed_commands::one_line::one_line;
+use wirespeed_commands::{busy, escaped, refuse, stdin};
 
 /// The result of a verb that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +82,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted) => ExitCode::from(interrupt::status()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lookupctl: {}", one_line(&error));
+            eprintln!("lookupctl: {}", memory::as_asked(&one_line(&error)));
             ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::status() } else { 2 })
         }
     }
@@ -118,18 +113,4 @@ fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std:
         return Some(io);
     }
     cause.downcast_ref()
-}
-
-/// An error and its causes in one line, without causes that only repeat it. A cause that begins with the name
-/// of its file takes the place of that name.
-fn one_line(error: &anyhow::Error) -> String {
-    let mut line = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if line.is_empty() || cause.starts_with(&format!("{line}: ")) {
-            line = cause;
-        } else if !line.contains(&cause) {
-            line = format!("{line}: {cause}");
-        }
-    }
-    memory::as_asked(&line.replace('\n', " "))
 }

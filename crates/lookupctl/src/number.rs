@@ -1,40 +1,8 @@
-//! Numbers in text: `1,042,325`, `11.5 MB`, and sizes of the command line.
+//! Numbers in text: `11.5 MB`, and sizes of the command line.
 
 use std::fmt;
 
-use wirespeed_input::plural;
-
-/// A count with thousands separated.
-pub(crate) struct Grouped(pub(crate) u64);
-
-impl fmt::Display for Grouped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        let mut text = String::with_capacity(digits.len() * 4 / 3);
-        for (at, digit) in digits.chars().enumerate() {
-            if at > 0 && (digits.len() - at).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
-        }
-        f.pad_integral(true, "", &text)
-    }
-}
-
-/// A count of elements of a slice, with thousands separated.
-pub(crate) fn grouped(count: usize) -> Grouped {
-    Grouped(count as u64)
-}
-
-/// A count and its noun: `1 prefix`, `1,042,325 prefixes`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    counted_u64(count as u64, noun)
-}
-
-/// Formats like [`counted`], for a `u64`.
-pub(crate) fn counted_u64(count: u64, noun: &str) -> String {
-    format!("{} {}", Grouped(count), plural(count, noun))
-}
+pub(crate) use wirespeed_commands::number::{Grouped, counted, counted_u64, grouped};
 
 /// Bytes as a size with one digit after the point.
 pub(crate) struct Bytes(pub(crate) u64);
@@ -113,18 +81,6 @@ pub(crate) fn parse_positive(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        let text: Vec<_> = [0, 12, 999, 1_000, 1_042_325].map(|n| Grouped(n).to_string()).into();
-        assert_eq!(text, ["0", "12", "999", "1,000", "1,042,325"]);
-        assert_eq!(format!("{:>7}", Grouped(1_000)), "  1,000");
-    }
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!([counted(1, "prefix"), counted(1_000, "prefix")], ["1 prefix", "1,000 prefixes"]);
-    }
 
     #[test]
     fn bytes_of_one_have_a_unit() {

@@ -10,13 +10,14 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
-    Columns, Format, PeerChoice, PrefixColumns, ReadError, ReadOptions, ReadReport, SkipReason, Source,
-    read_fib, read_updates, read_vrps,
+    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_updates,
+    read_vrps,
 };
 use wirespeed_fib::rpki::Vrps;
-use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, PrefixError, Strides, Update};
-use wirespeed_image::Image;
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Strides, Update};
 use wirespeed_input::plural;
+
+pub(crate) use wirespeed_commands::routes::{is_image, naming_the_option};
 
 use crate::busy::Busy;
 use crate::family;
@@ -324,30 +325,6 @@ pub(crate) fn unless_image(from: &OsStr, error: impl Into<anyhow::Error>) -> any
         ),
         false => error.into(),
     }
-}
-
-/// Whether host bits of a prefix are wrong.
-fn is_of_host_bits(error: &ReadError) -> bool {
-    matches!(error, ReadError::Bad { reason: SkipReason::Prefix(PrefixError::HostBits), .. })
-}
-
-/// The error with the option that helps, if one does.
-pub(crate) fn naming_the_option(error: ReadError) -> anyhow::Error {
-    match error {
-        ReadError::SeveralSets { name, known } => {
-            anyhow!("{name}: several sets: choose one with --set: {known}")
-        }
-        ReadError::SeveralVrfs { name, known } => {
-            anyhow!("{name}: several VRFs: choose one with --vrf: {known}")
-        }
-        error if is_of_host_bits(&error) => anyhow!("{error} (--mask-host-bits clears them)"),
-        error => error.into(),
-    }
-}
-
-/// Whether a file is an image.
-pub(crate) fn is_image(from: &OsStr) -> bool {
-    from != "-" && Image::is_at(Path::new(from)).unwrap_or_default()
 }
 
 impl fmt::Display for Loaded {

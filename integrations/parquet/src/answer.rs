@@ -10,28 +10,52 @@ use arrow::datatypes::{DataType, Field, UInt8Type};
 use ipnet::IpNet;
 use wirespeed::fib::NextHop;
 use wirespeed::names::lists::{Answer, Verdict};
-use wirespeed::names::{Match, Name, NameBatch, NameList};
+use wirespeed::names::{Match, NameBatch, NameList};
 use wirespeed::prelude::{IpReader, NameReader};
 use wirespeed_columns::{self as columns, over_values};
+use wirespeed_commands::enrich::{Kind, Lookup, Part, Version, Versions};
+use wirespeed_commands::rules::{Flow, Judge, Judged};
 
-use crate::columns::{Added, Key, Part};
+use crate::columns::{Added, Key};
+use crate::flows::{self, Flows};
 use crate::keys::{self, Keys, State};
-use crate::table::{Lookup, ReadTable};
+use crate::values::Values;
 
 /// The answers for some rows.
 pub(crate) struct Answers {
     /// The new columns of a key.
     pub(crate) columns: Vec<ArrayRef>,
     states: ArrayRef,
+    /// The rows whose flow is wrong, each with the place of the column that is.
+    wrong: Vec<(usize, usize)>,
 }
 
 impl Answers {
-    /// Looks a column up in all tables of its kind. The values of a dictionary are looked up once each.
-    pub(crate) fn new(key: &Key, tables: &[ReadTable], column: &ArrayRef) -> Result<Self> {
-        let both = over_values(column, |values| of_values(key, tables, values))?;
+    /// Looks the columns of a key up in all tables of its kind. The values of a dictionary are looked up once
+    /// each.
+    pub(crate) fn new(key: &Key, tables: &Versions<Values>, arrays: &[ArrayRef]) -> Result<Self> {
+        let (both, wrong) = match arrays {
+            [column] if key.of.kind != Kind::Rules => {
+                let of_values = |values: &ArrayRef| {
+                    let (keys, states) = keys::read(key.of.kind, values.as_ref())?;
+                    answer(key, tables, keys, states)
+                };
+                (over_values(column, of_values)?, Vec::new())
+            }
+            columns => {
+                let Flows { flows, states, wrong } = flows::read(&key.of, columns)?;
+                (answer(key, tables, Keys::Flows(flows), states)?, wrong)
+            }
+        };
         let (_, mut columns, _) = both.as_struct().clone().into_parts();
         let states = columns.remove(0);
-        Ok(Self { columns, states })
+        Ok(Self { columns, states, wrong })
+    }
+
+    /// The place of the column that makes a row wrong.
+    pub(crate) fn wrong_column(&self, row: usize) -> usize {
+        let of_row = self.wrong.binary_search_by_key(&row, |&(row, _)| row);
+        of_row.map_or(0, |at| self.wrong[at].1)
     }
 
     /// What each row has. Rows of a dictionary that are null have no state of their own.
@@ -42,18 +66,15 @@ impl Answers {
 }
 
 /// The states and the new columns as one array.
-fn of_values(key: &Key, tables: &[ReadTable], values: &ArrayRef) -> Result<ArrayRef> {
-    let (keys, mut states) = keys::read(key.kind, values.as_ref())?;
+fn answer(key: &Key, tables: &Versions<Values>, keys: Keys<'_>, mut states: Vec<State>) -> Result<ArrayRef> {
     let (mut arrays, mut at, mut families) = (Vec::new(), 0, [false; 2]);
     // The parts of a table lie together.
     while let Some(Added { table, .. }) = key.added.get(at) {
         let parts = key.added[at..].iter().take_while(|added| added.table == *table);
         let parts: Vec<_> = parts.map(|added| added.part).collect();
         at += parts.len();
-        let ReadTable { lookup, values, .. } = &tables[*table];
-        if let Lookup::Addresses(of) = lookup {
-            families.iter_mut().zip(of.families).for_each(|(has, of)| *has |= of);
-        }
+        let Version { lookup, values, .. } = &*tables[*table];
+        families.iter_mut().zip(lookup.families()).for_each(|(has, of)| *has |= of);
         let found = Found::new(&keys, &states, lookup, parts.contains(&Part::Prefix))?;
         for (state, &index) in states.iter_mut().zip(&found.indexes) {
             if index != 0 {
@@ -68,9 +89,7 @@ fn of_values(key: &Key, tables: &[ReadTable], values: &ArrayRef) -> Result<Array
             });
         }
     }
-    if let Keys::Addresses(keys) = &keys {
-        set_others(keys, families, &mut states);
-    }
+    set_others(&keys, families, &mut states);
     let fields = key.added.iter().map(|added| Field::new(&added.name, DataType::Utf8, true));
     let fields: Vec<_> = [Field::new("", DataType::UInt8, true)].into_iter().chain(fields).collect();
     let states = states.into_iter().map(|state| state as u8).collect::<UInt8Array>();
@@ -79,12 +98,21 @@ fn of_values(key: &Key, tables: &[ReadTable], values: &ArrayRef) -> Result<Array
 }
 
 /// Marks the addresses of a family that no table has.
-fn set_others(keys: &columns::Keys<'_>, [has_v4, has_v6]: [bool; 2], states: &mut [State]) {
+fn set_others(keys: &Keys<'_>, [has_v4, has_v6]: [bool; 2], states: &mut [State]) {
     if has_v4 && has_v6 {
         return;
     }
+    let places = places(states);
     for (row, state) in states.iter_mut().enumerate().filter(|(_, state)| **state == State::Key) {
-        match keys.get(row).to_canonical() {
+        let address = match keys {
+            Keys::Addresses(keys) => keys.get(row).to_canonical(),
+            Keys::Flows(flows) => match places[row] {
+                Some(place) => flows[place].src,
+                None => continue,
+            },
+            Keys::Names(_) => return,
+        };
+        match address {
             IpAddr::V4(_) if !has_v4 => *state = State::OtherV4,
             IpAddr::V6(_) if !has_v6 => *state = State::OtherV6,
             _ => {}
@@ -107,6 +135,8 @@ enum OfKeys {
     Names(Vec<Match>, Vec<Option<usize>>),
     /// Answers of a list, and the place of each row's name.
     Domains(Vec<Option<Answer>>, Vec<Option<usize>>),
+    /// Answers of rules, and the place of each row's flow.
+    Flows(Vec<Judged>, Vec<Option<usize>>),
 }
 
 impl Found {
@@ -117,6 +147,7 @@ impl Found {
             }
             (Keys::Names(names), Lookup::Names(reader)) => Ok(Self::names(names, states, reader)),
             (Keys::Names(names), Lookup::Domains(list)) => Ok(Self::domains(names, states, list)),
+            (Keys::Flows(flows), Lookup::Rules(rules)) => Ok(Self::flows(flows, states, &**rules)),
             _ => unreachable!("the plan pairs columns with tables of their kind"),
         }
     }
@@ -165,6 +196,14 @@ impl Found {
         Self { indexes, of: OfKeys::Domains(listed, places) }
     }
 
+    fn flows(flows: &[Flow], states: &[State], rules: &dyn Judge) -> Self {
+        let mut judged = Vec::new();
+        rules.judge(flows, &mut judged);
+        let places = places(states);
+        let indexes = places.iter().map(|place| place.map_or(0, |place| judged[place].number)).collect();
+        Self { indexes, of: OfKeys::Flows(judged, places) }
+    }
+
     /// A part that is no value, as text.
     fn texts(&self, part: Part, keys: &Keys<'_>, lookup: &Lookup) -> StringArray {
         let (mut texts, mut text) = (StringBuilder::new(), String::new());
@@ -172,11 +211,20 @@ impl Found {
             text.clear();
             let is_there = match part {
                 Part::Suffix | Part::Registrable => self.suffix(part, row, keys, lookup, &mut text),
+                Part::Because => self.because(row, &mut text),
+                Part::Rule => self.indexes[row] != 0 && write!(text, "{}", self.indexes[row]).is_ok(),
                 _ => self.indexes[row] != 0 && self.prefix(row, keys, &mut text),
             };
             texts.append_option(is_there.then_some(&text));
         }
         texts.finish()
+    }
+
+    /// Writes the reasons why the answer for a row's flow is uncertain.
+    fn because(&self, row: usize, into: &mut String) -> bool {
+        let OfKeys::Flows(judged, places) = &self.of else { return false };
+        let because = places[row].and_then(|place| judged[place].because.as_deref());
+        because.inspect(|because| into.push_str(because)).is_some()
     }
 
     /// Writes the prefix that matched a row's key.
@@ -213,7 +261,7 @@ impl Found {
             Part::Suffix => Some(found.suffix),
             _ => found.registrable,
         });
-        name.inspect(|name| domain(name, into)).is_some()
+        name.inspect(|name| name.append_domain(into)).is_some()
     }
 }
 
@@ -225,11 +273,4 @@ fn is_key(state: State) -> bool {
 fn places(states: &[State]) -> Vec<Option<usize>> {
     let mut next = 0..;
     states.iter().map(|&state| if is_key(state) { next.next() } else { None }).collect()
-}
-
-/// Writes a name as a domain.
-fn domain(name: &Name, into: &mut String) {
-    let mut labels: Vec<_> = name.components().map(String::from_utf8_lossy).collect();
-    labels.reverse();
-    into.push_str(&labels.join("."));
 }

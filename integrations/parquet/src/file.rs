@@ -35,9 +35,10 @@ use parquet::file::metadata::{
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
+use wirespeed_commands::enrich::{self, Given, Kind, Now, Spec, Versions};
 
 use crate::answer::Answers;
-use crate::columns::{self, Given, Key};
+use crate::columns::{self, Key};
 use crate::guarded::guarded;
 use crate::in_order::in_order;
 use crate::interrupt;
@@ -45,7 +46,7 @@ use crate::keys::LONGEST_NAME;
 use crate::pages;
 use crate::shared_file::SharedFile;
 use crate::summary::{Counts, Summary};
-use crate::table::{Kind, ReadTable};
+use crate::values::Values;
 
 /// The rows that are decoded and looked up together.
 const BATCH: usize = 8192;
@@ -54,21 +55,28 @@ const BATCH: usize = 8192;
 const BATCH_OF_NAMES: usize = 1024;
 const _: () = assert!((BATCH_OF_NAMES * LONGEST_NAME) as u64 <= pages::FREE);
 
+/// The way in which a file is worked on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    /// Whether values pass that are no keys.
+    pub(crate) lenient: bool,
+    pub(crate) threads: usize,
+}
+
 /// A Parquet file that is read, and its plan.
-pub(crate) struct Input<'t> {
+pub(crate) struct Input {
     name: String,
     file: SharedFile,
     metadata: Arc<ParquetMetaData>,
     arrow: ArrowReaderMetadata,
     /// How columns are read: as in `arrow`, with values that lie in the pages they come from.
     views: ArrowReaderMetadata,
-    tables: &'t [ReadTable],
     keys: Vec<Key>,
 }
 
-impl<'t> Input<'t> {
+impl Input {
     /// Opens a file, and plans by its schema.
-    pub(crate) fn open(path: &Path, given: &Given, tables: &'t [ReadTable]) -> Result<Self> {
+    pub(crate) fn open(path: &Path, given: &Given, specs: &[Spec]) -> Result<Self> {
         let name = shown(path, "standard input");
         let mut file =
             if is_standard(path) { spooled() } else { File::open(path) }.with_context(|| name.clone())?;
@@ -85,21 +93,21 @@ impl<'t> Input<'t> {
         let metadata = Arc::new(reader.parse_and_finish(&file).with_context(damaged)?);
         let arrow = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())
             .with_context(damaged)?;
-        let keys = columns::plan(given, tables, arrow.schema()).with_context(|| name.clone())?;
+        let keys = columns::plan(given, specs, arrow.schema()).with_context(|| name.clone())?;
         let schema = arrow.schema();
         let of_views = Schema::new_with_metadata(with_views(schema.fields()), schema.metadata().clone());
         let options = ArrowReaderOptions::new().with_schema(Arc::new(of_views));
         let views = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).with_context(damaged)?;
-        Ok(Self { name, file: SharedFile::new(file), metadata, arrow, views, tables, keys })
+        Ok(Self { name, file: SharedFile::new(file), metadata, arrow, views, keys })
     }
 
-    /// Writes the file with its new columns. `lenient` passes values that are no keys. An error has the name
-    /// of this file; `to` has to keep its own.
-    pub(crate) fn enrich(&self, lenient: bool, threads: usize, to: impl Write + Send) -> Result<Summary> {
-        self.write(lenient, threads, to).with_context(|| self.name.clone())
+    /// Writes the file with its new columns. Each row group has the tables of the moment when the work on it
+    /// begins. An error has the name of this file; `to` has to keep its own.
+    pub(crate) fn enrich(&self, now: &Now<Values>, how: How, to: impl Write + Send) -> Result<Summary> {
+        self.write(now, how, to).with_context(|| self.name.clone())
     }
 
-    fn write(&self, lenient: bool, threads: usize, to: impl Write + Send) -> Result<Summary> {
+    fn write(&self, now: &Now<Values>, how: How, to: impl Write + Send) -> Result<Summary> {
         let added = self.added();
         let properties = Arc::new(self.properties(&added)?);
         let of_added = ArrowSchemaConverter::new().convert(&added)?;
@@ -114,26 +122,36 @@ impl<'t> Input<'t> {
         let mut summary = Summary::new(&self.keys);
         let groups = self.metadata.num_row_groups();
         let place = |group| move || format!("row group {}", group + 1);
-        let look_up = |group| guarded(place(group), || self.look_up(group, lenient, &added, &encoders));
+        let look_up = |group, tables: Versions<Values>| {
+            let (new, counts) =
+                guarded(place(group), || self.look_up(group, &tables, how.lenient, &added, &encoders))?;
+            Ok((new, counts, tables))
+        };
         // There is none if stderr is not a terminal.
         let progress = ProgressBar::new(u64::try_from(self.metadata.file_metadata().num_rows())?);
-        in_order(groups, threads, look_up, |group, (new, counts)| {
-            interrupt::check()?;
-            summary.add(&counts);
-            progress.inc(counts.rows);
-            let mut group_writer = writer.next_row_group()?;
-            guarded(place(group), || self.copy(group, &mut group_writer))?;
-            for mut chunk in new {
-                if !self.has_indexes() {
-                    // Readers expect the indexes of all columns or of none.
-                    chunk.close_mut().column_index = None;
-                    chunk.close_mut().offset_index = None;
+        in_order(
+            groups,
+            how.threads,
+            || now.versions(),
+            look_up,
+            |group, (new, counts, tables)| {
+                interrupt::check()?;
+                summary.add(&counts, &tables);
+                progress.inc(counts.rows);
+                let mut group_writer = writer.next_row_group()?;
+                guarded(place(group), || self.copy(group, &mut group_writer))?;
+                for mut chunk in new {
+                    if !self.has_indexes() {
+                        // Readers expect the indexes of all columns or of none.
+                        chunk.close_mut().column_index = None;
+                        chunk.close_mut().offset_index = None;
+                    }
+                    chunk.append_to_row_group(&mut group_writer)?;
                 }
-                chunk.append_to_row_group(&mut group_writer)?;
-            }
-            group_writer.close()?;
-            Ok(())
-        })?;
+                group_writer.close()?;
+                Ok(())
+            },
+        )?;
         writer.close()?;
         progress.finish_and_clear();
         Ok(summary)
@@ -181,12 +199,13 @@ impl<'t> Input<'t> {
     fn look_up(
         &self,
         group: usize,
+        tables: &Versions<Values>,
         lenient: bool,
         added: &Schema,
         encoders: &ArrowRowGroupWriterFactory,
     ) -> Result<(Vec<ArrowColumnChunk>, Counts)> {
         let descriptor = self.metadata.file_metadata().schema_descr();
-        let wanted = ProjectionMask::columns(descriptor, self.keys.iter().map(|key| &*key.column.name));
+        let wanted = ProjectionMask::columns(descriptor, self.columns().map(|column| &*column.name));
         let damaged = || format!("row group {}", group + 1);
         let rows = self.rows_together(group).with_context(damaged)?;
         let batches =
@@ -202,14 +221,16 @@ impl<'t> Input<'t> {
             interrupt::check()?;
             let batch = batch.with_context(damaged)?;
             let mut new = encoders.iter_mut().zip(added.fields());
-            let mut first: Option<(usize, &Key, ArrayRef)> = None;
+            let mut first: Option<(usize, &enrich::Column, ArrayRef)> = None;
             for (at, key) in self.keys.iter().enumerate() {
-                let column = key.column.of(&batch)?;
-                let answers = Answers::new(key, self.tables, &column)?;
+                let columns =
+                    key.columns.iter().map(|column| column.of(&batch)).collect::<Result<Vec<_>>>()?;
+                let answers = Answers::new(key, tables, &columns)?;
                 if let Some(row) = counts.add(at, answers.states())
                     && first.as_ref().is_none_or(|(before, ..)| row < *before)
                 {
-                    first = Some((row, key, column));
+                    let at = answers.wrong_column(row);
+                    first = Some((row, &key.of.columns[at], Arc::clone(&columns[at])));
                 }
                 for array in &answers.columns {
                     let (encoder, field) = new.next().context("a column that was planned")?;
@@ -218,9 +239,9 @@ impl<'t> Input<'t> {
                     }
                 }
             }
-            if let Some((row, key, column)) = first.filter(|_| !lenient) {
+            if let Some((row, wanted, column)) = first.filter(|_| !lenient) {
                 let row_of_file = self.rows_before(group)? + counts.rows + row as u64 + 1;
-                let refused = refused(key, &column, row)?;
+                let refused = refused(wanted, &column, row)?;
                 bail!("row {row_of_file}: {refused} (--lenient passes such rows)");
             }
             counts.rows += batch.num_rows() as u64;
@@ -236,12 +257,19 @@ impl<'t> Input<'t> {
     /// The rows of a row group that are decoded together: fewer where a batch would hold too much.
     fn rows_together(&self, group: usize) -> Result<usize> {
         let chunks = self.metadata.row_group(group).columns();
-        self.keys.iter().try_fold(BATCH, |rows, key| {
-            let of_key = |chunk: &&ColumnChunkMetaData| chunk.column_path().string() == key.column.name;
+        let columns = self.keys.iter().flat_map(|key| key.columns.iter().map(move |column| (key, column)));
+        columns.into_iter().try_fold(BATCH, |rows, (key, column)| {
+            let of_key = |chunk: &&ColumnChunkMetaData| chunk.column_path().string() == column.name;
             let chunk = chunks.iter().find(of_key).context("a column that was planned")?;
-            let most = if key.kind == Kind::Addresses { rows } else { rows.min(BATCH_OF_NAMES) };
-            pages::rows_together(&self.file, chunk, key.column.is_dictionary(), most)
+            let is_of_names = matches!(key.of.kind, Kind::Names | Kind::Domains);
+            let most = if is_of_names { rows.min(BATCH_OF_NAMES) } else { rows };
+            pages::rows_together(&self.file, chunk, column.is_dictionary(), most)
         })
+    }
+
+    /// All columns that are looked up.
+    fn columns(&self) -> impl Iterator<Item = &columns::Column> {
+        self.keys.iter().flat_map(|key| &key.columns)
     }
 
     /// The rows of the row groups before one.
@@ -312,7 +340,7 @@ fn with_views(fields: &Fields) -> Fields {
 }
 
 /// The reason why a value is wrong.
-fn refused(key: &Key, column: &ArrayRef, row: usize) -> Result<String> {
+fn refused(wanted: &enrich::Column, column: &ArrayRef, row: usize) -> Result<String> {
     // A dictionary shows the value.
     let one = column.slice(row, 1);
     let one = match one.as_any_dictionary_opt() {
@@ -320,6 +348,5 @@ fn refused(key: &Key, column: &ArrayRef, row: usize) -> Result<String> {
         None => one,
     };
     let shown: String = array_value_to_string(&one, 0)?.chars().take(60).collect();
-    let what = if key.kind == Kind::Addresses { "address" } else { "name" };
-    Ok(format!("{} {shown:?} is no {what}", key.column.name))
+    Ok(format!("{} {shown:?} is {}", wanted.name, wanted.refusal()))
 }

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use anyhow::Result;
 use arrow::array::Array;
 use arrow::datatypes::DataType;
-use wirespeed::names::read::{Former, NameFormat};
-use wirespeed::names::{Name, NameBatch};
+use wirespeed::names::NameBatch;
+use wirespeed::names::read::Former;
 use wirespeed_columns::{self as columns, Invalid, each_text, may_hold_addresses};
-use wirespeed_records::{address, host, is_unset};
-
-use crate::table::Kind;
+use wirespeed_commands::enrich::{Kind, push_name};
+use wirespeed_commands::rules::Flow;
+use wirespeed_records::{Role, address, is_unset};
 
 /// The most bytes of a name, a domain or a URL. Longer ones are wrong: rows of a small file may share one.
 pub(crate) const LONGEST_NAME: usize = 64 << 10;
@@ -45,17 +45,39 @@ pub(crate) enum Keys<'a> {
     Addresses(columns::Keys<'a>),
     /// The names of those rows that have one.
     Names(NameBatch),
+    /// The flows of those rows that have one.
+    Flows(Vec<Flow>),
 }
 
-/// Whether a column of this type may hold such keys.
-pub(crate) fn may_hold(kind: Kind, of: &DataType) -> bool {
-    let values = match of {
-        DataType::Dictionary(_, values) => values,
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    Addresses,
+    Names,
+    /// Protocols, ports, and the like.
+    Numbers,
+}
+
+impl Values {
+    pub(crate) const fn of(role: Role) -> Self {
+        match role {
+            Role::Source | Role::Destination | Role::Address => Self::Addresses,
+            Role::Name => Self::Names,
+            _ => Self::Numbers,
+        }
+    }
+}
+
+/// Whether a column of this type may hold such values.
+pub(crate) fn may_hold(values: Values, of: &DataType) -> bool {
+    let each = match of {
+        DataType::Dictionary(_, each) => each,
         of => of,
     };
-    match kind {
-        Kind::Addresses => may_hold_addresses(of),
-        Kind::Names | Kind::Domains => is_text(values),
+    match values {
+        Values::Addresses => may_hold_addresses(of),
+        Values::Names => is_text(each),
+        Values::Numbers => is_text(each) || each.is_integer(),
     }
 }
 
@@ -63,30 +85,36 @@ fn is_text(of: &DataType) -> bool {
     matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// Reads a column that is no dictionary. Returns its keys, and the state of each row.
+/// Reads a column of addresses or of names that is no dictionary. Returns its keys, and the state of each
+/// row.
 pub(crate) fn read(kind: Kind, array: &dyn Array) -> Result<(Keys<'_>, Vec<State>)> {
     match kind {
-        Kind::Addresses if is_text(array.data_type()) => addresses_of_texts(array),
-        Kind::Addresses => {
-            let nulls = array.logical_nulls();
-            let read = columns::addresses(array, Invalid::Null)?;
-            let states = (0..array.len()).map(|row| {
-                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                    State::Unset
-                } else if read.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                    State::Wrong
-                } else {
-                    State::Key
-                }
-            });
-            let states = states.collect();
-            Ok((Keys::Addresses(read.keys), states))
-        }
         Kind::Names | Kind::Domains => names(kind, array),
+        _ => addresses(array).map(|(keys, states)| (Keys::Addresses(keys), states)),
     }
 }
 
-fn addresses_of_texts(array: &dyn Array) -> Result<(Keys<'static>, Vec<State>)> {
+/// Reads a column of addresses that is no dictionary: an address for each row, and its state.
+pub(crate) fn addresses(array: &dyn Array) -> Result<(columns::Keys<'_>, Vec<State>)> {
+    if is_text(array.data_type()) {
+        return addresses_of_texts(array);
+    }
+    let nulls = array.logical_nulls();
+    let read = columns::addresses(array, Invalid::Null)?;
+    let states = (0..array.len()).map(|row| {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            State::Unset
+        } else if read.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            State::Wrong
+        } else {
+            State::Key
+        }
+    });
+    let states = states.collect();
+    Ok((read.keys, states))
+}
+
+fn addresses_of_texts(array: &dyn Array) -> Result<(columns::Keys<'static>, Vec<State>)> {
     let (mut keys, mut states) = (Vec::with_capacity(array.len()), Vec::with_capacity(array.len()));
     each_text(array, |_, text| {
         let text = text.unwrap_or_default().trim_ascii().as_bytes();
@@ -99,7 +127,7 @@ fn addresses_of_texts(array: &dyn Array) -> Result<(Keys<'static>, Vec<State>)> 
         states.push(state);
         Ok(())
     })?;
-    Ok((Keys::Addresses(columns::Keys::Any(keys)), states))
+    Ok((columns::Keys::Any(keys), states))
 }
 
 /// An address for rows without one.
@@ -118,29 +146,12 @@ fn names(kind: Kind, array: &dyn Array) -> Result<(Keys<'static>, Vec<State>)> {
 
 /// Adds the name of a value, if it has one.
 fn push(names: &mut NameBatch, kind: Kind, text: &[u8], former: &mut Former) -> State {
-    if is_unset(text) {
-        return State::Unset;
-    }
     if text.len() > LONGEST_NAME {
         return State::Wrong;
     }
-    let text = if kind == Kind::Domains { host(text) } else { text };
-    if kind == Kind::Domains && address(text).is_some() {
-        return State::Unset;
+    match push_name(names, kind, text, former) {
+        Ok(Some(_)) => State::Key,
+        Ok(None) => State::Unset,
+        Err(()) => State::Wrong,
     }
-    match name(text, former).map(|name| names.push(name)) {
-        Some(Ok(())) => State::Key,
-        Some(Err(_)) | None => State::Wrong,
-    }
-}
-
-/// Parses a name, a domain or a URL. An address is the host of a URL, because no domain is an address.
-fn name<'f>(text: &'f [u8], former: &'f mut Former) -> Option<&'f Name> {
-    let form = match address(text) {
-        Some(IpAddr::V4(_)) => NameFormat::Urls,
-        // Without brackets it is no host.
-        Some(IpAddr::V6(_)) => return None,
-        None => NameFormat::recognise([text])?,
-    };
-    former.form(text, form).ok()
 }

@@ -4,6 +4,7 @@ mod answer;
 mod columns;
 mod enrich;
 mod file;
+mod flows;
 mod guarded;
 mod in_order;
 mod interrupt;
@@ -12,11 +13,13 @@ mod output;
 mod pages;
 mod shared_file;
 mod summary;
-mod table;
+mod values;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use wirespeed_commands::one_line::one_line;
+use wirespeed_commands::tell;
 
 /// Works on Parquet files with Wirespeed's tables.
 #[derive(Parser)]
@@ -36,7 +39,7 @@ fn main() -> ExitCode {
     match enrich::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("wirespeed-parquet: {}", format!("{error:#}").replace('\n', " "));
+            tell!("wirespeed-parquet: {}", one_line(&error));
             ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::status() } else { 2 })
         }
     }

@@ -1,10 +1,13 @@
 //! What the work came to.
 
-use std::fmt;
+use std::fmt::Write as _;
 use std::time::Instant;
+
+use wirespeed_commands::enrich::{Answered, Versions};
 
 use crate::columns::Key;
 use crate::keys::State;
+use crate::values::Values;
 
 /// Counts of rows.
 pub(crate) struct Counts {
@@ -56,16 +59,18 @@ pub(crate) struct Summary {
     began: Instant,
     names: Vec<String>,
     counts: Counts,
+    answered: Answered,
 }
 
 impl Summary {
     pub(crate) fn new(keys: &[Key]) -> Self {
-        let names = keys.iter().map(|key| key.column.name.clone()).collect();
-        Self { began: Instant::now(), names, counts: Counts::new(keys.len()) }
+        let names = keys.iter().map(|key| key.of.shown().to_owned()).collect();
+        Self { began: Instant::now(), names, counts: Counts::new(keys.len()), answered: Answered::default() }
     }
 
-    /// Adds the counts of more rows.
-    pub(crate) fn add(&mut self, more: &Counts) {
+    /// Adds the counts of more rows, and the versions of tables that answered them.
+    pub(crate) fn add(&mut self, more: &Counts, tables: &Versions<Values>) {
+        self.answered.add(tables, self.counts.rows);
         self.counts.rows += more.rows;
         for (sum, more) in self.counts.keys.iter_mut().zip(&more.keys) {
             sum.looked_up += more.looked_up;
@@ -76,23 +81,25 @@ impl Summary {
     }
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Summary {
+    /// The lines of the summary.
+    pub(crate) fn told(&self, tables: &[String]) -> String {
         let (seconds, Counts { rows, keys }) = (self.began.elapsed().as_secs_f64(), &self.counts);
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         // a rate
         let rate = (*rows as f64 / seconds.max(1e-3)) as u64;
-        write!(f, "{rows} rows in {seconds:.1} s, {rate} a second")?;
+        let mut told = format!("{rows} rows in {seconds:.1} s, {rate} a second");
         let keys = || self.names.iter().zip(keys);
         for (name, Count { looked_up, matched, others, .. }) in keys() {
-            write!(f, "\n  {name}: {looked_up} looked up, {matched} of them matched")?;
+            let _ = write!(told, "\n  {name}: {looked_up} looked up, {matched} of them matched");
             for (others, family) in others.iter().zip(["IPv4", "IPv6"]).filter(|(others, _)| **others > 0) {
-                write!(f, "; {others} of {family}, which no table has")?;
+                let _ = write!(told, "; {others} of {family}, which no table has");
             }
         }
+        told += &self.answered.told(tables, *rows, "rows");
         for (name, Count { wrong, .. }) in keys().filter(|(_, count)| count.wrong > 0) {
-            write!(f, "\n  {name}: {wrong} wrong values passed through")?;
+            let _ = write!(told, "\n  {name}: {wrong} wrong values passed through");
         }
-        Ok(())
+        told
     }
 }

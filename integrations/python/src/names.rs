@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
-use wirespeed::content::{Content, How};
+use wirespeed::content::Content;
 use wirespeed::names::read::lists::{
     ListFormat, ListOptions, TableOrList, read_table_or_list, recognise_list,
 };
@@ -100,11 +100,12 @@ impl NameTable {
         })
     }
 
-    /// Builds a table of a file with a name and its value on each line, or of a list of domains: a hosts
-    /// file, an Adblock list, a configuration of dnsmasq, a response policy zone or the Public Suffix List.
+    /// Builds a table of a file with a name and its value on each line, of CSV, or of a list of domains: a
+    /// hosts file, an Adblock list, a configuration of dnsmasq, a response policy zone or the Public Suffix
+    /// List.
     #[classmethod]
-    #[pyo3(signature = (path, format=None, *, form="domains", icann=false, lenient=false, engine=None,
-        memory_cap=None))]
+    #[pyo3(signature = (path, format=None, *, form="domains", columns=None, name_column=None, icann=false,
+        lenient=false, engine=None, memory_cap=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn from_file(
         _class: &Bound<'_, PyType>,
@@ -112,34 +113,39 @@ impl NameTable {
         path: PathBuf,
         format: Option<&str>,
         form: &str,
+        columns: Option<Vec<String>>,
+        name_column: Option<String>,
         icann: bool,
         lenient: bool,
         engine: Option<String>,
         memory_cap: Option<u64>,
     ) -> Result<Self, Failure> {
-        let again = keywords!(py, format, form, icann, lenient, engine, memory_cap);
+        let again = keywords!(py, format, form, columns, name_column, icann, lenient, engine, memory_cap);
         let form = form_of(form)?;
         let format = format.map(str::parse::<ListFormat>);
         let format = format.transpose().map_err(|error| Failure::input(error.to_string()))?;
+        let mut how = given::how([("name_column", name_column.as_deref())])?;
+        how.names.columns.values = columns.unwrap_or_default();
+        how.icann_only = icann;
         detached(py, || {
             let failed = |error: &dyn std::fmt::Display| Failure::File(error.to_string());
             let (file, source) = (OfFile::now(&path)?, Source::Path(path.clone()));
             // Other forms than that of domains are no lists.
             let format = match format {
-                None if form == NameFormat::Domains => {
+                None if form == NameFormat::Domains && !how.names.columns.is_given() => {
                     recognise_list(&source).map_err(|error| failed(&error))?
                 }
                 given => given,
             };
-            let names =
-                ReadOptions { format: format.is_none().then_some(form), lenient, ..ReadOptions::default() };
+            let form_of_names = format.is_none().then_some(form);
+            let names = ReadOptions { format: form_of_names, lenient, ..how.names.clone() };
             let list = ListOptions { format, lenient, icann_only: icann };
             let read = read_table_or_list(&source, &names, &list).map_err(|error| failed(&error))?;
             let (skipped, content) = match &read {
                 TableOrList::Table(_, report) => (answers::skipped(report), Content::Names(report.format)),
                 TableOrList::List(_, report) => (answers::skipped(report), Content::List(report.format)),
             };
-            given::check(&How { icann_only: icann, ..How::default() }, &path, content)?;
+            given::check(&how, &path, content)?;
             let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
             let (names, labels) = builder.build_read(read)?;
             check_form(&names, form)?;

@@ -38,7 +38,8 @@ impl Vrps {
         for (at, vrp) in vrps.map(PyAnyMethods::try_iter).transpose()?.into_iter().flatten().enumerate() {
             payload(&vrp?, &mut v4, &mut v6).map_err(|failure| failure.at(at))?;
         }
-        let vrps = rpki::Vrps { v4: VrpSet::from_iter(v4), v6: VrpSet::from_iter(v6) };
+        let vrps =
+            rpki::Vrps { v4: VrpSet::from_iter(v4), v6: VrpSet::from_iter(v6), ..rpki::Vrps::default() };
         Ok(Self { vrps, origin: Origin::Changed, skipped: Vec::new() })
     }
 
@@ -105,7 +106,7 @@ impl Vrps {
     }
 
     fn __repr__(&self) -> String {
-        let rpki::Vrps { v4, v6 } = &self.vrps;
+        let rpki::Vrps { v4, v6, .. } = &self.vrps;
         format!("<wirespeed.Vrps of {} IPv4 and {} IPv6 payloads>", v4.len(), v6.len())
     }
 

@@ -100,6 +100,25 @@ def test_files_images_and_pickles(tmp_path: Path) -> None:
     assert table.lookup_labels(["other.com", "example.com"]) == ["o", None]
 
 
+def test_csv_with_columns_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("id,fqdn,kind,risk\n1,example.com,shop,3\n2,ads.example.com,ads,\n")
+    queries = ["www.example.com", "x.ads.example.com", "example.org"]
+    usual = NameTable.from_file(path, columns=["kind"])
+    assert usual.lookup_labels(queries) == ["shop", "ads", None]
+    assert pickle.loads(pickle.dumps(usual)).lookup_labels(queries) == ["shop", "ads", None]
+    table = NameTable.from_file(path, name_column="fqdn", columns=["risk", "kind"])
+    assert table.lookup_labels(queries, field="risk") == ["3", None, None]
+    assert table.lookup_labels(queries, field="kind") == ["shop", "ads", None]
+    with pytest.raises(wirespeed.FileError, match="nosuch"):
+        NameTable.from_file(path, name_column="nosuch")
+    with pytest.raises(wirespeed.InputError, match="name_column"):
+        NameTable.from_file(path, name_column="")
+    path.write_text("0.0.0.0 ads.example\n")
+    with pytest.raises(wirespeed.InputError, match="name-column is for names in CSV"):
+        NameTable.from_file(path, "hosts", name_column="x")
+
+
 LISTS = {
     "hosts": "0.0.0.0 ads.example\n",
     "adblock": "||ads.example^\n@@||good.ads.example^\n",

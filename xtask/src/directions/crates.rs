@@ -28,7 +28,7 @@ const ROWS: &[&[&str]] = &[
     &["wirespeed-kernels-host"],
     &["wirespeed"],
     &["wirespeed-capi", "wirespeed-esp", "wirespeed-feeds", "wirespeed-records"],
-    &["wirespeed-router"],
+    &["wirespeed-commands", "wirespeed-router"],
     &["wirespeed-openflow"],
     &["lookupctl"],
     &["wirespeed-benches", "wirespeed-fuzz-replay"],

@@ -25,6 +25,15 @@ impl AnyPrefix {
         }
     }
 
+    /// Whether it covers another.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::V4(one), Self::V4(other)) => one.covers(other),
+            (Self::V6(one), Self::V6(other)) => one.covers(other),
+            _ => false,
+        }
+    }
+
     pub(super) fn family(self) -> Family {
         match self {
             Self::V4(_) => Family::V4,

@@ -8,9 +8,11 @@
 //! AS13335,1.0.0.0/24,24,apnic
 //! ```
 //!
-//! Trust anchor, time and source of a payload don't matter to a validation: the program that writes the file
-//! has left out what is expired. Router keys, ASPAs and all that is beside the payloads is counted as passed
-//! over.
+//! Trust anchors are kept for those who write the payloads again. Time and source of a payload don't matter:
+//! the program that writes the file has left out what is expired. Router keys, ASPAs and all that is beside
+//! the payloads is counted as passed over.
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 use wirespeed_input::Input;
@@ -25,7 +27,7 @@ use super::report::Ledger;
 use super::vrps_header::Columns;
 use crate::address::{Address, V4, V6};
 use crate::prefix::Prefix;
-use crate::rpki::{Vrp, Vrps, asn};
+use crate::rpki::{TrustAnchors, Vrp, Vrps, asn};
 
 /// The array of payloads.
 const ROAS: &str = "roas";
@@ -40,7 +42,11 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger) -> Result<Vrps, E
             of_entry(&entry, &mut payloads, ledger)
         })?,
     }
-    let vrps = Vrps { v4: payloads.v4.into_iter().collect(), v6: payloads.v6.into_iter().collect() };
+    let Payloads { v4, v6, names, anchors_v4, anchors_v6 } = payloads;
+    let mut by_place = vec![String::new(); names.len()];
+    names.into_iter().for_each(|(name, place)| by_place[place] = name);
+    let anchors = TrustAnchors::new(by_place, anchors_v4, anchors_v6);
+    let vrps = Vrps { v4: v4.into_iter().collect(), v6: v6.into_iter().collect(), anchors };
     ledger.report.repeated = ledger.report.routes - vrps.len() as u64;
     Ok(vrps)
 }
@@ -50,17 +56,48 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger) -> Result<Vrps, E
 struct Payloads {
     v4: Vec<Vrp<V4>>,
     v6: Vec<Vrp<V6>>,
+    /// The names of trust anchors, each with its place.
+    names: HashMap<String, usize>,
+    /// The payloads that have an anchor, with the place of its name.
+    anchors_v4: Vec<(Vrp<V4>, usize)>,
+    anchors_v6: Vec<(Vrp<V6>, usize)>,
 }
 
 impl Payloads {
-    fn add(&mut self, prefix: &str, max_len: u64, asn: u32, ledger: &mut Ledger) -> Result<(), SkipReason> {
+    /// Adds a payload. `anchor` is empty if the file does not tell it.
+    fn add(
+        &mut self,
+        (prefix, max_len, asn): (&str, u64, u32),
+        anchor: &str,
+        ledger: &mut Ledger,
+    ) -> Result<(), SkipReason> {
         fn vrp<A: Address>(prefix: Prefix<A>, max_len: u64, asn: u32) -> Result<Vrp<A>, SkipReason> {
             let max_len = u8::try_from(max_len).map_err(|_| SkipReason::MaxLength)?;
             Vrp::new(prefix, max_len, asn).map_err(|_| SkipReason::MaxLength)
         }
+        let anchor = anchor.trim();
+        if anchor.contains(char::is_control) {
+            return Err(SkipReason::Shape);
+        }
+        let place = match self.names.get(anchor) {
+            _ if anchor.is_empty() => None,
+            None => Some(self.names.len()),
+            known => known.copied(),
+        };
         match ledger.prefix(prefix.as_bytes())? {
-            AnyPrefix::V4(prefix) => self.v4.push(vrp(prefix, max_len, asn)?),
-            AnyPrefix::V6(prefix) => self.v6.push(vrp(prefix, max_len, asn)?),
+            AnyPrefix::V4(prefix) => {
+                let vrp = vrp(prefix, max_len, asn)?;
+                self.v4.push(vrp);
+                self.anchors_v4.extend(place.map(|place| (vrp, place)));
+            }
+            AnyPrefix::V6(prefix) => {
+                let vrp = vrp(prefix, max_len, asn)?;
+                self.v6.push(vrp);
+                self.anchors_v6.extend(place.map(|place| (vrp, place)));
+            }
+        }
+        if let Some(place) = place.filter(|&place| place == self.names.len()) {
+            self.names.insert(anchor.to_owned(), place);
         }
         ledger.report.routes += 1;
         Ok(())
@@ -87,7 +124,8 @@ fn of_entry(entry: &Entry<'_>, payloads: &mut Payloads, ledger: &mut Ledger) -> 
     let prefix = text(roa, "prefix")?.ok_or(SkipReason::Shape)?;
     let max_len = roa.get("maxLength").ok_or(SkipReason::Shape)?;
     let max_len = max_len.as_u64().ok_or(SkipReason::MaxLength)?;
-    Ok(payloads.add(prefix, max_len, asn.ok_or(SkipReason::Number)?, ledger)?)
+    let anchor = text(roa, "ta")?.unwrap_or_default();
+    Ok(payloads.add((prefix, max_len, asn.ok_or(SkipReason::Number)?), anchor, ledger)?)
 }
 
 fn from_csv(input: &mut Input<'_>, ledger: &mut Ledger, payloads: &mut Payloads) -> Result<(), End> {
@@ -104,7 +142,7 @@ fn from_csv(input: &mut Input<'_>, ledger: &mut Ledger, payloads: &mut Payloads)
             })?);
             return Ok(());
         };
-        let Columns { separator, len, asn: asn_at, prefix, max_len } = *columns;
+        let Columns { separator, len, asn: asn_at, prefix, max_len, anchor } = *columns;
         cells.split(record, separator).map_err(SkipReason::from)?;
         let cells = cells.as_slice();
         match cells.len().cmp(&len) {
@@ -114,7 +152,8 @@ fn from_csv(input: &mut Input<'_>, ledger: &mut Ledger, payloads: &mut Payloads)
         }
         let asn = asn(&cells[asn_at]).ok_or(SkipReason::Number)?;
         let max_len = cells[max_len].parse().map_err(|_| SkipReason::MaxLength)?;
-        Ok(payloads.add(&cells[prefix], max_len, asn, ledger)?)
+        let anchor = anchor.map_or("", |at| &*cells[at]);
+        Ok(payloads.add((&cells[prefix], max_len, asn), anchor, ledger)?)
     })
 }
 
@@ -207,6 +246,8 @@ mod tests {
             (r#"{"asn":1,"prefix":"1.0.0.0/8","maxLength":300}"#, SkipReason::MaxLength),
             (r#"{"asn":1,"prefix":"1.0.0.0/8"}"#, SkipReason::Shape),
             (r#"{"asn":1,"maxLength":8}"#, SkipReason::Shape),
+            (r#"{"asn":1,"prefix":"1.0.0.0/8","maxLength":8,"ta":7}"#, SkipReason::Shape),
+            (r#"{"asn":1,"prefix":"1.0.0.0/8","maxLength":8,"ta":"a\nb"}"#, SkipReason::Shape),
             (r#"{"prefix":"1.0.0.0/8","maxLength":8}"#, SkipReason::Shape),
             (r#"{"asn":1,"prefix":"1.0.0.0/8","maxLength":8,"revoked":true}"#, SkipReason::Member),
             (r#"{"asn":"ASx","prefix":"1.0.0.0/8","maxLength":8}"#, SkipReason::Number),

@@ -36,6 +36,8 @@ pub(super) struct Columns {
     pub(super) asn: usize,
     pub(super) prefix: usize,
     pub(super) max_len: usize,
+    /// The column of trust anchors, if there is one.
+    pub(super) anchor: Option<usize>,
 }
 
 impl Columns {
@@ -48,7 +50,8 @@ impl Columns {
         let find = |name| names.iter().position(|cell| cell.eq_ignore_ascii_case(name));
         match (find("asn"), find("ip prefix"), find("max length")) {
             (Some(asn), Some(prefix), Some(max_len)) => {
-                Ok(Self { separator, len: names.len(), asn, prefix, max_len })
+                let anchor = find("trust anchor");
+                Ok(Self { separator, len: names.len(), asn, prefix, max_len, anchor })
             }
             _ => Err(listed(names)),
         }

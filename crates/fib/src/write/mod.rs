@@ -167,7 +167,7 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
 }
 
 /// Writes a list of prefixes as a set of [`Format::Ipset`] or [`Format::NftSets`], like [`write_fib`], with
-/// these names.
+/// these names. A set of nft has the same addresses, without the prefixes that lie within others.
 pub fn write_set(
     fib: &Fib,
     format: Format,

@@ -1,7 +1,7 @@
 //! Validated ROA payloads as rpki-client and Routinator write them.
 //!
-//! Readers of payloads pass over the trust anchor of each, so it is not known here: its column in CSV is
-//! empty, and JSON does not have it.
+//! A payload of several trust anchors is written once for each. If its anchor is not known, its cell in CSV
+//! is empty, and JSON does not have the member. The time at which a payload expires is not written.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -12,13 +12,14 @@ use super::WriteError;
 use crate::read::Format;
 use crate::rpki::Vrps;
 
-/// Writes payloads as [`Format::VrpCsv`] or [`Format::VrpJson`], IPv4 first, in order.
+/// Writes payloads with their trust anchors as [`Format::VrpCsv`] or [`Format::VrpJson`], IPv4 first, in
+/// order.
 ///
 /// ```
 /// use wirespeed_fib::read::{Format, ReadOptions, read_vrps_from};
 /// use wirespeed_fib::write::write_vrps;
 ///
-/// let text = "ASN,IP Prefix,Max Length,Trust Anchor\nAS13335,1.0.0.0/24,24,\n";
+/// let text = "ASN,IP Prefix,Max Length,Trust Anchor\nAS13335,1.0.0.0/24,24,apnic\n";
 /// let (vrps, _) = read_vrps_from(text.as_bytes(), "vrps", &ReadOptions::default())?;
 /// let mut written = Vec::new();
 /// write_vrps(&vrps, Format::VrpCsv, &mut written)?;
@@ -29,12 +30,21 @@ pub fn write_vrps(vrps: &Vrps, format: Format, out: &mut dyn Write) -> Result<()
     match format {
         Format::VrpCsv => {
             writeln!(out, "ASN,IP Prefix,Max Length,Trust Anchor")?;
-            each(vrps, |prefix, max_len, asn| Ok(writeln!(out, "AS{asn},{prefix},{max_len},")?))
+            each(vrps, |prefix, max_len, asn, anchor| {
+                let anchor = match anchor.contains([',', '"', ';', '\t', '|']) {
+                    true => format!("\"{}\"", anchor.replace('"', "\"\"")),
+                    false => anchor.to_owned(),
+                };
+                Ok(writeln!(out, "AS{asn},{prefix},{max_len},{anchor}")?)
+            })
         }
         Format::VrpJson => {
             let mut start = "{\"roas\": [\n";
-            each(vrps, |prefix, max_len, asn| {
-                let roa = json!({"asn": asn, "prefix": prefix.to_string(), "maxLength": max_len});
+            each(vrps, |prefix, max_len, asn, anchor| {
+                let mut roa = json!({"asn": asn, "prefix": prefix.to_string(), "maxLength": max_len});
+                if !anchor.is_empty() {
+                    roa["ta"] = anchor.into();
+                }
                 write!(out, "{start}{roa}")?;
                 start = ",\n";
                 Ok(())
@@ -46,16 +56,25 @@ pub fn write_vrps(vrps: &Vrps, format: Format, out: &mut dyn Write) -> Result<()
     }
 }
 
-/// Gives the prefix, the longest length and the AS of each payload.
+/// Gives the prefix, the longest length, the AS and a trust anchor of each payload: one after the other if it
+/// has several, and an empty one if none is known.
 fn each(
     vrps: &Vrps,
-    mut write: impl FnMut(&dyn Display, u8, u32) -> Result<(), WriteError>,
+    mut write: impl FnMut(&dyn Display, u8, u32, &str) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
+    fn or_none<'n>(names: impl Iterator<Item = &'n str>) -> impl Iterator<Item = &'n str> {
+        let mut names = names.peekable();
+        let none = names.peek().is_none().then_some("");
+        names.chain(none)
+    }
+    let anchors = &vrps.anchors;
     for vrp in vrps.v4.iter() {
-        write(&vrp.prefix(), vrp.max_len(), vrp.asn())?;
+        let mut of = or_none(anchors.of_v4(vrp));
+        of.try_for_each(|anchor| write(&vrp.prefix(), vrp.max_len(), vrp.asn(), anchor))?;
     }
     for vrp in vrps.v6.iter() {
-        write(&vrp.prefix(), vrp.max_len(), vrp.asn())?;
+        let mut of = or_none(anchors.of_v6(vrp));
+        of.try_for_each(|anchor| write(&vrp.prefix(), vrp.max_len(), vrp.asn(), anchor))?;
     }
     Ok(())
 }
@@ -67,20 +86,30 @@ mod tests {
 
     #[test]
     fn payloads_read_back_equal() {
-        let text = "ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,24,a\nAS1,10.0.0.0/8,16,a\n\
-                    AS0,2001:db8::/32,48,b\nAS4294967295,10.0.0.0/8,8,a\n";
+        let text = "ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,24,ripe\nAS1,10.0.0.0/8,16,a\n\
+                    AS0,2001:db8::/32,48,\"b, \"\"c\"\"\"\nAS4294967295,10.0.0.0/8,8,\nAS1,10.0.0.0/8,24,apnic\n";
         let read = |text: &[u8]| {
             let (vrps, report) = read_vrps_from(text, "test", &ReadOptions::default()).unwrap();
             let mut all = Vec::new();
-            each(&vrps, |prefix, max_len, asn| {
-                all.push(format!("{prefix} {max_len} {asn}"));
+            each(&vrps, |prefix, max_len, asn, anchor| {
+                all.push(format!("{prefix} {max_len} {asn} {anchor}"));
                 Ok(())
             })
             .unwrap();
             (vrps, all, report.format)
         };
         let (vrps, all, _) = read(text.as_bytes());
-        assert_eq!(all.len(), 4);
+        let right = [
+            "10.0.0.0/8 16 1 a",
+            "10.0.0.0/8 24 1 apnic",
+            "10.0.0.0/8 24 1 ripe",
+            "10.0.0.0/8 8 4294967295 ",
+            "2001:db8::/32 48 0 b, \"c\"",
+        ];
+        assert_eq!(
+            (all.as_slice(), vrps.len(), vrps.without_anchor()),
+            (&right.map(str::to_owned)[..], 4, 1)
+        );
         for format in [Format::VrpCsv, Format::VrpJson] {
             let mut written = Vec::new();
             write_vrps(&vrps, format, &mut written).unwrap();

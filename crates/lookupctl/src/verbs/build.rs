@@ -54,9 +54,9 @@ pub(crate) struct Options {
     merge: Vec<MergeSource>,
 
     /// Format of the output: an image, or one of routes; ipset (for ipset restore) or nft-sets (for nft -j
-    /// -f) of a list of prefixes; vrp-csv or vrp-json of RPKI payloads, which --fib then has. Of labels that
-    /// are records (asn=13335,country=US) mmdb has the fields, and csv has columns. -o - writes these formats
-    /// to standard output
+    /// -f) of a list of prefixes, the latter without those that lie within others; vrp-csv or vrp-json of
+    /// RPKI payloads, which --fib then has. Of labels that are records (asn=13335,country=US) mmdb has the
+    /// fields, and csv has columns. -o - writes these formats to standard output
     #[arg(long, value_name = "FORMAT", default_value = IMAGE, value_parser = to_parser())]
     to: To,
 
@@ -239,6 +239,13 @@ impl Options {
             bail!("{shown}: there is no payload to write");
         }
         Common::write_to(file, |to| Ok(write_vrps(&vrps, format, to)?))?;
+        let unknown = vrps.without_anchor();
+        if unknown > 0 {
+            eprintln!(
+                "{shown}: {} without a trust anchor: the input tells none",
+                counted(unknown, "payload")
+            );
+        }
         self.tell_written(shown, format, [vrps.v4.len(), vrps.v6.len()])
     }
 

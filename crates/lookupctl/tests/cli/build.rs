@@ -329,8 +329,13 @@ fn sets_and_payloads_are_written_and_read_again() {
     let ran = folder.run("build --fib vrps.json --to vrp-csv -o -").ok();
     assert_eq!(
         ran.stdout,
-        "ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,24,\nAS2,2001:db8::/32,48,\n"
+        "ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,24,ripe\nAS2,2001:db8::/32,48,apnic\n"
     );
+    assert!(!ran.stderr.contains("trust anchor"), "{ran:?}");
+    folder.write("none.csv", "ASN,IP Prefix,Max Length\nAS1,10.0.0.0/8,24\n");
+    let ran = folder.run("build --fib none.csv --to vrp-json -o -").ok();
+    assert_eq!(ran.stdout, "{\"roas\": [\n{\"asn\":1,\"maxLength\":24,\"prefix\":\"10.0.0.0/8\"}\n]}\n");
+    assert!(ran.stderr.contains("1 payload without a trust anchor: the input tells none"), "{ran:?}");
     for (arguments, said) in [
         ("--fib list --to ipset", "one family"),
         ("--fib v4 --to ipset", "ipset can't hold 10.0.0.0/8 with the next hop"),

@@ -19,7 +19,7 @@ fn table(payloads: &[Payload]) -> Table {
             ipnet::IpNet::V6(net) => v6.push(Vrp::new(net.try_into().unwrap(), max, asn).unwrap()),
         }
     }
-    let vrps = Vrps { v4: v4.into_iter().collect(), v6: v6.into_iter().collect() };
+    let vrps = Vrps { v4: v4.into_iter().collect(), v6: v6.into_iter().collect(), ..Vrps::default() };
     Table::Payloads(PayloadTable::new(vrps))
 }
 

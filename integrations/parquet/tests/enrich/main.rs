@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 
 mod damage;
+mod followed;
 mod from_lookupctl;
+mod rules;
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -197,7 +199,10 @@ fn standard_input_and_output() {
     assert_eq!(piped("-o other --table asn=routes").0, 0);
     assert_eq!(read(&folder.path("other")), expected);
     let (code, stderr) = piped("-o - --table asn=-");
-    assert!(code == 2 && stderr.contains("standard input is named twice"), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("a table and the Parquet file can't both come from standard input"),
+        "{stderr}"
+    );
     fs::write(folder.path("in"), "src\n10.1.2.3\n").unwrap();
     let (code, stderr) = piped("-o - --table asn=routes");
     assert!(code == 2 && stderr.contains("standard input: no Parquet file"), "{stderr}");
@@ -611,7 +616,7 @@ fn small_files_that_unpack_to_much_take_little_memory() {
         assert!(folder.path("in").metadata().unwrap().len() < 1 << 20);
     };
     let by_address = "enrich in -o out --table asn=routes --address key --threads 1";
-    let by_name = "enrich in -o out --names list=names --domain key --threads 1";
+    let by_name = "enrich in -o out --names list=names --name-column key --threads 1";
     let ran = |by: &str, code: i32, says: &str| {
         let ran = folder.run_within(LITTLE, by);
         assert_eq!(ran.code, code, "{by}: {}", ran.stderr);
@@ -667,8 +672,8 @@ fn what_is_refused() {
         ("--table asn=routes --src c", "there is no column \"c\"; the columns are a, b, b_asn"),
         ("--table asn=routes --address b", "there is a column \"b_asn\" already"),
         ("--table asn=routes --table asn=routes", "two tables have the name \"asn\""),
-        ("--table asn=nothing --src b", "asn: "),
-        ("--names n=routes --src b", "--src is for --table"),
+        ("--table asn=nothing --src b", "nothing: No such file"),
+        ("--names n=routes --src b", "--src is for --table and --rules"),
     ] {
         folder.refused(&format!("enrich in -o out {arguments}"), says);
     }

@@ -221,6 +221,8 @@ class NameTable:
         format: _List | None = None,
         *,
         form: _Form = "domains",
+        columns: list[str] | None = None,
+        name_column: str | None = None,
         icann: bool = False,
         lenient: bool = False,
         engine: str | None = None,

@@ -10,10 +10,10 @@ use wirespeed::classify::image_file::save;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::Ipv4Tuple;
+use wirespeed_commands::rules::{Raw, ReadArguments, doubt};
 
-use super::actions::labelled;
-use super::doubt;
-use super::source::{BuildArguments, Raw, ReadArguments};
+use super::labelled::labelled;
+use super::source::BuildArguments;
 use crate::Outcome;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::counted;

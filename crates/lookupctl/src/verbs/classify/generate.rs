@@ -9,12 +9,12 @@ use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::RuleFormat;
 use wirespeed_classify::write::{WriteError, write_classbench, write_rules, write_trace, write_updates};
 use wirespeed_classify::{RuleUpdate, generate};
+use wirespeed_commands::rules::{ReadArguments, tuple_parser};
 use wirespeed_fib::synth::rng::Rng;
 
 use super::set::{MadeArguments, Origin, RULES, SetArguments};
-use super::source::ReadArguments;
 use super::trace::Kind;
-use super::tuple;
+
 use crate::Outcome;
 use crate::memory::check_room;
 use crate::number::parse_positive;
@@ -58,7 +58,7 @@ struct RulesOptions {
 
     /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields. The default is ipv4,
     /// with --set classes openflow
-    #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
+    #[arg(long, value_name = "TUPLE", value_parser = tuple_parser())]
     tuple: Option<TupleName>,
 
     /// plain: rules as text, with priorities; classbench: filters, of which the first match wins

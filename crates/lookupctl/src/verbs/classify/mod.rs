@@ -3,19 +3,16 @@
 //! Code that depends on the tuple is compiled for each tuple. Code that also depends on the engine is behind
 //! [`compiled`] and [`live`]: only these visit an engine.
 
-mod actions;
 mod build;
-mod doubt;
 mod generate;
 mod info;
-pub(crate) mod judge;
+mod labelled;
 mod lookup;
 mod replay;
 mod set;
-pub(crate) mod set_arguments;
 mod source;
 mod trace;
-mod tuple;
+mod uncertain;
 mod verify;
 
 use std::ffi::OsStr;
@@ -25,8 +22,8 @@ use clap::{Args, Subcommand};
 use wirespeed::classify::RuleSet;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::RuleTuple;
+use wirespeed_commands::rules::{Raw, ReadArguments};
 
-use self::source::{Raw, ReadArguments};
 use crate::Outcome;
 
 /// Verbs for sets of rules: access lists, firewalls, OpenFlow tables.

@@ -11,11 +11,12 @@ use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::{AnyLive, AnyReader, EngineName, RuleTuple};
 use wirespeed_classify::read::{Doubts, RuleFile};
 use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate, generate};
+use wirespeed_commands::rules::{ReadArguments, doubt};
 
-use super::doubt;
 use super::set::{Origin, Set, SetArguments};
-use super::source::{BuildArguments, ReadArguments};
+use super::source::{BuildArguments, updates};
 use super::trace::{self, OrderArguments, Trace};
+use super::uncertain;
 use crate::Outcome;
 use crate::engine::{self, Choice};
 use crate::memory::check_room;
@@ -129,7 +130,7 @@ impl Options {
     fn updates<T: RuleTuple>(&self, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
         match self.drive.updates()? {
             None => Ok(Vec::new()),
-            Some(Updates::File(from)) => self.read.updates(from, rules),
+            Some(Updates::File(from)) => updates(&self.read, from, rules),
             Some(Updates::Made(count)) => {
                 check_room::<RuleUpdate<T>>(count, "updates")?;
                 Ok(generate::churn(rules, count, self.order.seed()))
@@ -185,7 +186,7 @@ impl<T: RuleTuple> Beside<T> {
         updates.iter().try_for_each(|update| self.rules.apply(update).map(drop))?;
         let mut found = vec![0; trace.len()];
         reader.enter().table.lookup_batch(trace, &mut found);
-        Ok(doubt::count(&self.doubts, &self.rules, (trace, &found), threads))
+        Ok(uncertain::count(&self.doubts, &self.rules, (trace, &found), threads))
     }
 }
 

@@ -11,8 +11,8 @@ use wirespeed::engine::RuleTuple;
 use wirespeed_classify::generate::{self, Kind, Shape, Synthetic};
 use wirespeed_classify::read::RuleFile;
 use wirespeed_classify::{Rule, RuleSet};
+use wirespeed_commands::rules::{Raw, ReadArguments};
 
-use super::source::{Raw, ReadArguments};
 use crate::memory::check_room;
 use crate::number::{counted, counted_u64, parse_positive};
 

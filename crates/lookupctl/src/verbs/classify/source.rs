@@ -1,200 +1,57 @@
-//! Options for reading a set of rules, and the reading.
+//! Updates of a set of rules, and options for compiling it.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::fmt;
-use std::time::Instant;
+use std::ffi::OsStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use wirespeed::classify::TupleName;
 use wirespeed::engine::RuleTuple;
-use wirespeed_classify::read::{
-    Assumption, Assumptions, Input, Line, ReadOptions, RuleFile, RuleFormat, RuleReport, Source, open,
-    read_rules_of, read_updates,
-};
+use wirespeed_classify::read::{ReadOptions, Source, read_updates};
 use wirespeed_classify::{BuildOptions, RuleSet, RuleUpdate};
-use wirespeed_image::Image;
+use wirespeed_commands::rules::ReadArguments;
 
-use super::doubt::listed;
-use super::tuple;
 use crate::number::counted;
-use crate::refuse::{Given, refuse};
+use crate::refuse::Given;
 use crate::source::MemoryArgument;
 
-/// What chooses the rules of one family.
-const CHOOSE_TUPLE: &str = "choose one with --tuple ipv4 or --tuple ipv6";
-
-/// Options for reading rules.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Reading")]
-pub(super) struct ReadArguments {
-    /// Format of the rules. By default recognised by content
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    pub(super) format: Option<RuleFormat>,
-
-    /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields, openflow13 those of
-    /// OpenFlow 1.3, for rules in words. By default recognised by content; a file of both IPv4 and IPv6, and
-    /// one for openflow13, needs the option. A synthetic set has ipv4 by default, with --set classes openflow
-    #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
-    pub(super) tuple: Option<TupleName>,
-
-    /// Fact about all packets that header fields don't hold, such as ct=new (every packet begins a
-    /// connection) or in=eth0 (every packet comes in by that interface). It decides rules that test the fact.
-    /// Repeat the option for several facts
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(super) assume: Vec<Assumption>,
-
-    /// Chain to read from iptables-save (the default is INPUT) or from nft (needed if several chains have a
-    /// hook); security groups, by ids or names with commas between; or the network policy, by NAME or
-    /// NAMESPACE/NAME
-    #[arg(long, value_name = "NAME")]
-    pub(super) chain: Option<String>,
-
-    /// Table to read from iptables-save (the default is filter) or from nft (needed if several tables have
-    /// such a chain); ingress (the default) or egress of security groups and network policies
-    #[arg(long, value_name = "NAME")]
-    pub(super) table: Option<String>,
-
-    /// The name of the option for the table. A verb may have another --table.
-    #[arg(skip = "table")]
-    pub(super) table_option: &'static str,
-
-    /// Sets that rules of iptables-save name, in the format of ipset save
-    #[arg(long, value_name = "FILE")]
-    pub(super) ipset: Option<OsString>,
-
-    /// Table to read from ovs-ofctl dump-flows (the default is 0)
-    #[arg(long, value_name = "N")]
-    pub(super) flow_table: Option<u8>,
-
-    /// Leave out rules that header fields can't decide, and wrong lines. By default a file with such rules or
-    /// lines is refused. The output lists the rules that were left out, and marks each answer that they could
-    /// change
-    #[arg(long)]
-    pub(super) lenient: bool,
+/// Options for reading data beside rules: the given format is the rules' format.
+pub(super) fn beside(read: &ReadArguments) -> ReadOptions {
+    ReadOptions { lenient: read.lenient, ..ReadOptions::default() }
 }
 
-fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
-    PossibleValuesParser::new(RuleFormat::ALL.map(RuleFormat::name))
-        .try_map(|name| name.parse::<RuleFormat>())
-}
-
-/// A file of rules before its tuple is known to the compiler.
-pub(super) struct Raw {
-    name: String,
-    input: Input<'static>,
-    tuple: TupleName,
-}
-
-/// Rules as they were read.
-#[derive(Debug)]
-pub(super) struct Loaded<T: RuleTuple> {
-    pub(super) file: RuleFile<T>,
-    pub(super) report: RuleReport,
-    seconds: f64,
-}
-
-impl ReadArguments {
-    /// No options but lenience: format and tuple are recognised by content.
-    pub(super) const fn by_content(lenient: bool) -> Self {
-        Self {
-            format: None,
-            tuple: None,
-            assume: Vec::new(),
-            chain: None,
-            table: None,
-            table_option: "table",
-            ipset: None,
-            flow_table: None,
-            lenient,
-        }
+/// Reads updates of a set, each for a number. A rule that comes after all others keeps the number that it
+/// gets the first time, so that applying all updates again gives the same set.
+pub(super) fn updates<T: RuleTuple>(
+    read: &ReadArguments,
+    from: &OsStr,
+    rules: &RuleSet<T>,
+) -> Result<Vec<RuleUpdate<T>>> {
+    let source = Source::from_arg(from);
+    let (mut updates, report) = read_updates(&source, &beside(read))?;
+    if updates.is_empty() {
+        bail!("{source}: no updates");
     }
-
-    /// Opens a file, and recognises the tuple of its rules.
-    pub(super) fn open(&self, from: &OsStr) -> Result<Raw> {
-        /// The number of bytes by which the tuple is recognised.
-        const START: usize = 1 << 16;
-        let source = Source::from_arg(from);
-        let mut input = open(&source)?;
-        let name = source.to_string();
-        let (start, _) = input.look_ahead(START);
-        if Image::is_start(start) {
-            bail!("{name}: a compiled image, not a file of rules");
-        }
-        let tuple = match self.tuple {
-            Some(tuple) => tuple,
-            None => TupleName::recognise(&String::from_utf8_lossy(start)),
-        };
-        Ok(Raw { name, input, tuple })
-    }
-
-    /// Refuses options for reading rules if an image or a generated set is used.
-    pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
-        let given = [
-            ("format", self.format.is_some()),
-            ("assume", !self.assume.is_empty()),
-            ("chain", self.chain.is_some()),
-            (self.table_option, self.table.is_some()),
-            ("ipset", self.ipset.is_some()),
-            ("flow-table", self.flow_table.is_some()),
-        ];
-        refuse(&given, format_args!("is for rules from a file, not for {what}"))
-    }
-
-    /// Refuses options that the format of the rules does not use.
-    fn refuse_in(&self, name: &str, format: RuleFormat) -> Result<()> {
-        let has_chains = format.has_chains();
-        let given = [
-            ("chain", self.chain.is_some() && !has_chains),
-            (self.table_option, self.table.is_some() && !has_chains),
-            ("ipset", self.ipset.is_some() && format != RuleFormat::Iptables),
-            ("flow-table", self.flow_table.is_some() && format != RuleFormat::Ovs),
-        ];
-        let why = format_args!("does not apply to rules in the format {format}");
-        refuse(&given, why).with_context(|| name.to_owned())
-    }
-
-    /// Options for reading data beside rules: the given format is the rules' format.
-    pub(super) fn beside(&self) -> ReadOptions {
-        ReadOptions { lenient: self.lenient, ..ReadOptions::default() }
-    }
-
-    /// Reads updates of a set, each for a number. A rule that comes after all others keeps the number that it
-    /// gets the first time, so that applying all updates again gives the same set.
-    pub(super) fn updates<T: RuleTuple>(
-        &self,
-        from: &OsStr,
-        rules: &RuleSet<T>,
-    ) -> Result<Vec<RuleUpdate<T>>> {
-        let source = Source::from_arg(from);
-        let (mut updates, report) = read_updates(&source, &self.beside())?;
-        if updates.is_empty() {
-            bail!("{source}: no updates");
-        }
-        let mut last = rules.last_number();
-        for update in &mut updates {
-            match update {
-                RuleUpdate::Insert(rule) => {
-                    last = last.checked_add(1).context("all rule numbers are used up")?;
-                    *update = RuleUpdate::Set(last, rule.clone());
-                }
-                RuleUpdate::Set(number, _) => last = last.max(*number),
-                RuleUpdate::Remove(_) => {}
+    let mut last = rules.last_number();
+    for update in &mut updates {
+        match update {
+            RuleUpdate::Insert(rule) => {
+                last = last.checked_add(1).context("all rule numbers are used up")?;
+                *update = RuleUpdate::Set(last, rule.clone());
             }
+            RuleUpdate::Set(number, _) => last = last.max(*number),
+            RuleUpdate::Remove(_) => {}
         }
-        let (count, absent) = (counted(updates.len(), "update"), absent(rules, &updates));
-        match absent.first() {
-            None => eprintln!("{source}: {count}"),
-            Some(first) => eprintln!(
-                "{source}: {count}, {} take out a rule that is not there and change nothing, W number={first} first",
-                absent.len()
-            ),
-        }
-        report.left_out.iter().take(10).for_each(|one| eprintln!("  left out {one}"));
-        Ok(updates)
     }
+    let (count, absent) = (counted(updates.len(), "update"), absent(rules, &updates));
+    match absent.first() {
+        None => eprintln!("{source}: {count}"),
+        Some(first) => eprintln!(
+            "{source}: {count}, {} take out a rule that is not there and change nothing, W number={first} first",
+            absent.len()
+        ),
+    }
+    report.left_out.iter().take(10).for_each(|one| eprintln!("  left out {one}"));
+    Ok(updates)
 }
 
 /// The numbers of updates that remove a rule which is not in the set at that time.
@@ -216,110 +73,6 @@ fn absent<T: RuleTuple>(rules: &RuleSet<T>, updates: &[RuleUpdate<T>]) -> Vec<u3
         }
     }
     absent
-}
-
-impl Raw {
-    /// The tuple of the rules.
-    pub(super) fn tuple(&self) -> TupleName {
-        self.tuple
-    }
-
-    /// Reads the rules. Fails if there are none.
-    pub(super) fn parse<T: RuleTuple>(self, read: &ReadArguments) -> Result<Loaded<T>> {
-        let began = Instant::now();
-        let options = ReadOptions {
-            format: read.format,
-            lenient: read.lenient,
-            chain: read.chain.clone(),
-            table_name: read.table.clone(),
-            table: read.flow_table.unwrap_or_default(),
-            assume: Assumptions::new(read.assume.iter().cloned())?,
-            sets: read.sets()?,
-            ..ReadOptions::default()
-        };
-        let Self { name, input, .. } = self;
-        let (file, report) = read_rules_of(input, &options)?;
-        read.refuse_in(&name, report.format)?;
-        if file.rules.is_empty() {
-            let why = report.left_out.first();
-            let why = why.map_or_else(String::new, |one| format!(" that can be expressed; {one}"));
-            let helps = helps(&report)
-                .map_or_else(String::new, |helps| format!(": state what they ask for, as by {helps}"));
-            bail!("{name}: no rules{why}{helps}");
-        }
-        Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
-    }
-
-    /// Reads the rules, and prints their number and the rules that were left out. Fails if any were left out,
-    /// unless --lenient is given.
-    pub(super) fn load<T: RuleTuple>(self, read: &ReadArguments) -> Result<RuleFile<T>> {
-        let name = self.name.clone();
-        let loaded = self.parse(read)?;
-        if read.tuple.is_none() && !read.lenient {
-            loaded.report.refuse_other_family(CHOOSE_TUPLE)?;
-        }
-        if !read.lenient && !loaded.is_whole() {
-            bail!("{name}: {}", loaded.refusal());
-        }
-        eprintln!("{loaded}");
-        for unused in read.assume.iter().filter(|one| !loaded.file.doubts.assumed.contains(one)) {
-            eprintln!("  --assume {unused} decides nothing: no rule asks for it");
-        }
-        Ok(loaded.file)
-    }
-}
-
-impl ReadArguments {
-    /// The sets that rules name.
-    fn sets(&self) -> Result<Option<String>> {
-        let Some(from) = &self.ipset else { return Ok(None) };
-        let source = Source::from_arg(from);
-        let (mut input, mut text) = (open(&source)?, String::new());
-        while let Some(line) = input.next_line().with_context(|| source.to_string())? {
-            let Line::Whole(line) = line else {
-                bail!("{source}:{}: the line is too long", input.lines_read())
-            };
-            text.push_str(&String::from_utf8_lossy(line));
-            text.push('\n');
-        }
-        Ok(Some(text))
-    }
-}
-
-/// Options that would decide rules that were left out. `None` if there are none.
-fn helps(report: &RuleReport) -> Option<String> {
-    let all = report.would_help.iter().map(|key| format!("--assume {}", key.example()));
-    let all: Vec<_> = all.collect();
-    (!all.is_empty()).then(|| all.join(" "))
-}
-
-impl<T: RuleTuple> Loaded<T> {
-    /// Whether no rule was left out that could change an answer.
-    pub(super) fn is_whole(&self) -> bool {
-        self.report.left_out.is_empty() && self.file.doubts.uncertain.is_empty()
-    }
-
-    /// The reason why a file that is not whole is refused: the first rules that were left out, and advice.
-    fn refusal(&self) -> String {
-        /// The most rules that are named.
-        const SHOWN: usize = 3;
-        let left_out = &self.report.left_out;
-        let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
-        let state = helps(&self.report)
-            .map_or_else(String::new, |helps| format!("state what they ask for, as by {helps}, or "));
-        format!(
-            "{} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
-             of each answer what could change it",
-            counted(all.len(), "rule"),
-            listed(&all, SHOWN)
-        )
-    }
-}
-
-impl<T: RuleTuple> fmt::Display for Loaded<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  {} tuples, read in {:.2} s", self.report, T::NAME, self.seconds)
-    }
 }
 
 /// Options for compiling a set.

@@ -12,10 +12,11 @@ use wirespeed::engine::RuleTuple;
 use wirespeed_classify::RuleSet;
 use wirespeed_classify::generate;
 use wirespeed_classify::read::{Source, read_trace};
+use wirespeed_commands::rules::ReadArguments;
 use wirespeed_fib::synth::rng::Rng;
 
 use super::set::Set;
-use super::source::ReadArguments;
+use super::source::beside;
 use crate::memory::check_room;
 use crate::number::counted;
 use crate::trace;
@@ -140,7 +141,7 @@ impl OrderArguments {
 /// The tuples of a file, at least one.
 pub(super) fn file<T: RuleTuple>(name: &OsString, read: &ReadArguments) -> Result<Vec<T>> {
     let source = Source::from_arg(name);
-    let (tuples, report) = read_trace(&source, &read.beside())?;
+    let (tuples, report) = read_trace(&source, &beside(read))?;
     report.left_out.iter().take(10).for_each(|one| eprintln!("{source}: left out {one}"));
     if tuples.is_empty() {
         bail!("{source}: no tuples");

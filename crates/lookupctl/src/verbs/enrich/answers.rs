@@ -7,12 +7,11 @@ use wirespeed::names::Match;
 use wirespeed::names::lists::{Answer, Verdict};
 use wirespeed::prelude::IpNet;
 use wirespeed::{IpReader, Key, Reader};
+use wirespeed_commands::enrich::{Lookup, Part};
+use wirespeed_commands::rules::Judged;
 use wirespeed_fib::NextHop;
 
-use super::columns::Part;
 use super::keys::{Addresses, Keys, Placed};
-use super::table::Lookup;
-use crate::verbs::classify::judge::Judged;
 
 #[derive(Default)]
 pub(super) struct Answers {

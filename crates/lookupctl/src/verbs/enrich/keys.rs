@@ -4,13 +4,9 @@ use std::net::IpAddr;
 
 use wirespeed::names::NameBatch;
 use wirespeed::names::read::Former;
-use wirespeed_records::{Records, address, host, is_unset};
-
-use super::cell::name;
-use super::columns::Key;
-use super::flow;
-use super::table::Kind;
-use crate::verbs::classify::judge::Flow;
+use wirespeed_commands::enrich::{Key, Kind, flow, push_name};
+use wirespeed_commands::rules::Flow;
+use wirespeed_records::Records;
 
 /// The cells of a block.
 #[derive(Clone, Copy)]
@@ -95,7 +91,9 @@ impl Keys {
             Self::Flows(flows) => {
                 flows.keys.clear();
                 let push = |flows: &mut Vec<Flow>, record| {
-                    let flow = flow::parse(of, |at| cells.cell(record, of.first + at).trim_ascii())?;
+                    let cell = |at| cells.cell(record, of.first + at).trim_ascii();
+                    let flow = flow(&of.columns, cell, |at| of.address(cell(at)));
+                    let flow = flow.map_err(|at| of.first + at)?;
                     let place = u32::try_from(flows.len()).map_err(|_| of.first)?;
                     flows.extend(flow);
                     Ok(flow.map(|_| place))
@@ -131,18 +129,17 @@ impl Addresses {
         // First those that are no IPv4 address as they stand.
         cells.records.dotted(cells.block, column, v4, none);
         none.retain(|&record| {
-            let cell = cells.cell(record, column).trim_ascii();
-            let parsed = if is_unset(cell) { None } else { of.address(cell) };
-            match parsed {
+            let parsed = of.address(cells.cell(record, column).trim_ascii());
+            match parsed.unwrap_or_default() {
                 Some(IpAddr::V4(address)) => v4[record] = address.to_bits(),
                 Some(IpAddr::V6(address)) => {
                     v6.push(address.to_bits());
                     of_v6.push(record);
                 }
-                None if !is_unset(cell) => wrong.push(WrongCell { record, column }),
+                None if parsed.is_err() => wrong.push(WrongCell { record, column }),
                 None => {}
             }
-            parsed.is_none()
+            !matches!(parsed, Ok(Some(_)))
         });
         cells.len() - none.len()
     }
@@ -179,18 +176,4 @@ impl<K> Placed<K> {
     pub(super) fn place(&self, record: usize) -> Option<usize> {
         self.places[record].map(|place| place as usize)
     }
-}
-
-/// Adds the name of a cell. Returns its place. `None` if a table of this kind has no such names.
-fn push_name(names: &mut NameBatch, kind: Kind, cell: &[u8], former: &mut Former) -> Result<Option<u32>, ()> {
-    if is_unset(cell) {
-        return Ok(None);
-    }
-    let cell = if kind == Kind::Domains { host(cell) } else { cell };
-    if kind == Kind::Domains && address(cell).is_some() {
-        return Ok(None);
-    }
-    let place = u32::try_from(names.len()).map_err(drop)?;
-    names.push(name(cell, former).ok_or(())?).map_err(drop)?;
-    Ok(Some(place))
 }

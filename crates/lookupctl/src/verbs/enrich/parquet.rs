@@ -51,18 +51,11 @@ pub(super) fn hand_over(source: &Source, options: &Options) -> Result<Outcome> {
 fn only_here(options: &Options) -> Option<&'static str> {
     let given = [
         ("--format", options.format.is_some()),
-        ("--rules", !options.rules.is_empty()),
         ("--address-numbers", options.address_numbers.is_some()),
-        ("--proto", options.proto.is_some()),
-        ("--sport", options.sport.is_some()),
-        ("--dport", options.dport.is_some()),
-        ("--icmp-type", options.icmp_type.is_some()),
-        ("--icmp-code", options.icmp_code.is_some()),
         ("--copy", options.copy),
         ("--block", options.block != super::BLOCK),
     ];
-    let own = given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option);
-    own.or(options.rule_arguments.given())
+    given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
 }
 
 /// The program beside this one, or else its name, for the `PATH`.

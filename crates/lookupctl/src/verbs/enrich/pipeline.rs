@@ -11,21 +11,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use wirespeed_commands::enrich::{Followed, Now, Version, Versions, follow};
 use wirespeed_records::{Block, Error, Format, Plan, Splitter};
 
 use super::columns::Shared;
 use super::pieces::Output;
 use super::spare::Spare;
 use super::summary::Summary;
-use super::table::{Followed, Version, Versions};
+use super::values::Values;
 use super::work::{Done, Worker};
 use crate::busy::Busy;
 use crate::interrupt;
 
 /// The time after which records leave though their block has room for more.
 const IDLE: Duration = Duration::from_millis(20);
-/// The time between looks at the files of tables.
-const LOOK: Duration = Duration::from_secs(1);
+/// The time between reports of progress.
+const TELL: Duration = Duration::from_secs(1);
 
 /// The settings of a run.
 pub(super) struct Pipeline {
@@ -41,7 +42,7 @@ pub(super) struct Pipeline {
 /// A block for a worker.
 struct Job {
     block: Block,
-    versions: Versions,
+    versions: Versions<Values>,
     done: SyncSender<Done>,
 }
 
@@ -72,8 +73,8 @@ impl Pipeline {
         &self,
         input: impl Read + Send + 'static,
         splitter: Splitter<P>,
-        followed: Vec<Followed>,
-        versions: Vec<Arc<Version>>,
+        followed: Vec<Followed<Values>>,
+        versions: Vec<Arc<Version<Values>>>,
         to: &mut dyn Write,
     ) -> Result<Summary>
     where
@@ -169,50 +170,13 @@ impl Pipeline {
             }
             summary.add(&done);
             spares.made.give_back(done.bytes);
-            if told.elapsed() > LOOK {
+            if told.elapsed() > TELL {
                 told = Instant::now();
                 busy.now(format!("enriching: {}", summary.rate()));
             }
         }
         Ok(summary)
     }
-}
-
-/// The current tables.
-#[derive(Clone)]
-struct Now(Arc<Mutex<Versions>>);
-
-impl Now {
-    fn new(versions: Vec<Arc<Version>>) -> Self {
-        Self(Arc::new(Mutex::new(Arc::new(versions))))
-    }
-
-    fn versions(&self) -> Versions {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Makes the version of a table current.
-    fn set(&self, table: usize, version: Arc<Version>) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = (**now).clone();
-        all[table] = version;
-        *now = Arc::new(all);
-    }
-}
-
-/// Looks at the files of tables, and makes new versions current, on a thread of its own. Nobody waits for it:
-/// it may be in the middle of a large file at the end.
-fn follow(mut followed: Vec<Followed>, now: Now, is_over: Arc<AtomicBool>) {
-    std::thread::spawn(move || {
-        while !is_over.load(Ordering::Acquire) {
-            std::thread::sleep(LOOK);
-            for (at, table) in followed.iter_mut().enumerate() {
-                if let Some(version) = table.next() {
-                    now.set(at, version);
-                }
-            }
-        }
-    });
 }
 
 /// Says that the run is over when this is dropped, also by a panic.
@@ -239,7 +203,7 @@ struct Cutter<'s, P> {
     splitter: Splitter<P>,
     chunks: Receiver<io::Result<Chunk>>,
     to_writer: SyncSender<Slot>,
-    now: Now,
+    now: Now<Values>,
     is_over: Arc<AtomicBool>,
     block: usize,
     spares: &'s Spares,

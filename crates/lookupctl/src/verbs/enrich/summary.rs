@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use wirespeed_commands::enrich::Answered;
+
 use super::columns::Shared;
 use super::work::{Count, Done};
 use crate::number::{Grouped, counted_u64};
@@ -14,8 +16,7 @@ pub(super) struct Summary {
     pub(super) records: u64,
     counts: Vec<Count>,
     passed: Vec<(String, u64)>,
-    /// The versions of each table that answered, each with the first record that it answered.
-    versions: Vec<Vec<(u32, u64)>>,
+    answered: Answered,
 }
 
 impl Summary {
@@ -26,19 +27,14 @@ impl Summary {
             records: 0,
             counts: Vec::new(),
             passed: Vec::new(),
-            versions: Vec::new(),
+            answered: Answered::default(),
         }
     }
 
     /// Adds a block, after those before it.
     pub(super) fn add(&mut self, done: &Done) {
         if let Some(versions) = &done.versions {
-            self.versions.resize_with(versions.len(), Vec::new);
-            for (known, version) in self.versions.iter_mut().zip(&**versions) {
-                if known.last().is_none_or(|&(last, _)| last != version.number) {
-                    known.push((version.number, self.records + 1));
-                }
-            }
+            self.answered.add(versions, self.records);
         }
         self.lines += done.lines;
         self.records += done.records;
@@ -79,13 +75,7 @@ impl Summary {
                 }
             }
         }
-        for (name, versions) in tables.iter().zip(&self.versions).filter(|(_, versions)| versions.len() > 1) {
-            let spans = versions.iter().enumerate().map(|(at, &(version, first))| {
-                let last = versions.get(at + 1).map_or(self.records, |&(_, next)| next - 1);
-                format!("version {version} answered records {} to {}", Grouped(first), Grouped(last))
-            });
-            let _ = write!(told, "\n  {name}: {}", spans.collect::<Vec<_>>().join(", "));
-        }
+        told += &self.answered.told(tables, self.records, "records");
         for (reason, count) in &self.passed {
             let _ = write!(told, "\n  {} passed through: {reason}", counted_u64(*count, "wrong record"));
         }

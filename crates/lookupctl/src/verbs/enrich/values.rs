@@ -1,5 +1,8 @@
 //! [`Values`]: what a table says, by index and field; and [`Encoded`], as the records need it.
 
+use std::sync::OnceLock;
+
+use wirespeed_commands::enrich;
 use wirespeed_records::{Layout, TableFile};
 
 use super::pieces::{Piece, Pieces};
@@ -10,24 +13,29 @@ pub(super) struct Values {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     fields: usize,
+    encoded: OnceLock<Encoded>,
 }
 
-impl Values {
-    pub(super) fn new(fields: usize) -> Self {
-        // The index 0 stands for no match.
-        Self { bytes: Vec::new(), ends: vec![0; fields], fields }
+impl enrich::Values for Values {
+    fn new(fields: usize) -> Self {
+        Self { bytes: Vec::new(), ends: vec![0; fields], fields, encoded: OnceLock::new() }
     }
 
-    /// Adds the fields of the next index.
-    pub(super) fn add(&mut self, text: &str, file: &TableFile) {
+    fn add(&mut self, text: &str, file: &TableFile) {
         file.each_field(text, |value| {
             self.bytes.extend_from_slice(value.as_bytes());
             self.ends.push(self.bytes.len());
         });
     }
+}
 
-    /// The values as records need them, each after the separator, if there is one.
-    pub(super) fn encoded(&self, layout: &Layout) -> Encoded {
+impl Values {
+    /// The values as records need them, each after the separator, if there is one. The first call makes them.
+    pub(super) fn encoded(&self, layout: &Layout) -> &Encoded {
+        self.encoded.get_or_init(|| self.encode(layout))
+    }
+
+    fn encode(&self, layout: &Layout) -> Encoded {
         let (mut pieces, mut start, mut encoded) = (Pieces::default(), 0, Vec::new());
         for &end in &self.ends {
             let value = std::str::from_utf8(&self.bytes[start..end]).ok();
@@ -62,6 +70,8 @@ impl Encoded {
 #[cfg(test)]
 mod tests {
     use wirespeed_records::{Plan, Splitter};
+
+    use enrich::Values as _;
 
     use super::super::pieces::Output;
     use super::*;

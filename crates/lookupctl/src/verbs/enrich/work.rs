@@ -1,14 +1,14 @@
 //! A worker: scans a block, looks its keys up in batches, and writes the records with their new columns.
 
 use wirespeed::names::read::Former;
+use wirespeed_commands::enrich::{Column, Part, Shape, Versions};
 use wirespeed_fib::NextHop;
-use wirespeed_records::{Block, Content, Flaw, Layout, Records, Role};
+use wirespeed_records::{Block, Content, Flaw, Layout, Records};
 
 use super::answers::Answers;
-use super::columns::{Part, Shape};
 use super::keys::{Cells, Keys, WrongCell};
 use super::pieces::Output;
-use super::table::Versions;
+use super::values::Values;
 use super::write::{Answered, Texts};
 
 /// The bytes of a block that are worked on at a time, so that all that is known of them is in the nearest
@@ -30,7 +30,7 @@ pub(super) struct Done {
     /// The record that is refused: its line in the block from 0, and the reason.
     pub(super) fault: Option<(u64, String)>,
     /// The versions that answered.
-    pub(super) versions: Option<Versions>,
+    pub(super) versions: Option<Versions<Values>>,
 }
 
 /// The keys of a column.
@@ -75,7 +75,7 @@ impl Worker {
         block: &Block,
         layout: &Layout,
         shape: &Shape,
-        versions: Versions,
+        versions: Versions<Values>,
         mut bytes: Output,
     ) -> Done {
         bytes.clear();
@@ -147,7 +147,7 @@ impl Worker {
     }
 
     /// Looks the keys up in all tables.
-    fn look_up(&mut self, shape: &Shape, versions: &Versions, done: &mut Done) {
+    fn look_up(&mut self, shape: &Shape, versions: &Versions<Values>, done: &mut Done) {
         let Self { keys, answers, .. } = self;
         answers.resize_with(keys.len() * versions.len(), Answers::default);
         for (key, (keys, answers)) in keys.iter().zip(answers.chunks_mut(versions.len().max(1))).enumerate() {
@@ -196,7 +196,7 @@ enum Wrong {
 impl Wrong {
     /// The reason with its details.
     fn told<'c>(&self, shape: &Shape, cell: impl Fn(usize) -> &'c [u8]) -> String {
-        let column = |at| shape.column(at).map_or("", |column| &*column.name);
+        let column = |at| shape.columns().nth(at).map_or("", |column| &*column.name);
         match *self {
             Self::Record(Flaw::Taken(added)) => format!("there is a member {:?} already", shape.names[added]),
             Self::Record(Flaw::Twice(at)) => format!("member {:?} is there twice", column(at)),
@@ -217,7 +217,7 @@ impl Wrong {
         match *self {
             Self::Record(flaw) => flaw.reason().into(),
             Self::Cell(at) => {
-                let column = shape.column(at).map_or("", |column| &*column.name);
+                let column = shape.columns().nth(at).map_or("", |column| &*column.name);
                 format!("{column} is {}", not_a(shape, at)).into()
             }
         }
@@ -235,13 +235,7 @@ fn hint(shape: &Shape, column: usize, cell: &[u8]) -> &'static str {
 }
 
 fn not_a(shape: &Shape, column: usize) -> &'static str {
-    match shape.column(column).map(|column| column.role) {
-        Some(Role::Name) => "no name",
-        Some(Role::Protocol) => "no protocol",
-        Some(Role::SourcePort | Role::DestinationPort) => "no port",
-        Some(Role::IcmpType | Role::IcmpCode) => "no number of a byte",
-        _ => "no address",
-    }
+    shape.columns().nth(column).map_or("no address", Column::refusal)
 }
 
 /// The ends of lines.

@@ -1,14 +1,13 @@
 //! The records of a block as bytes, with their new columns.
 
+use wirespeed_commands::enrich::{Added, Lookup, Part, Shape, Versions};
 use wirespeed_fib::NextHop;
 use wirespeed_records::{Content, Layout, Records};
 
 use super::answers::Answers;
-use super::columns::{Added, Part, Shape};
 use super::keys::Keys;
 use super::pieces::{Output, Piece, Pieces};
-use super::table::{Lookup, Versions};
-use super::values::Encoded;
+use super::values::{Encoded, Values};
 
 /// The number of records whose values are fetched together.
 const TOGETHER: usize = 64;
@@ -20,7 +19,7 @@ pub(super) struct Answered<'a> {
     pub(super) records: &'a Records,
     pub(super) layout: &'a Layout,
     pub(super) shape: &'a Shape,
-    pub(super) versions: &'a Versions,
+    pub(super) versions: &'a Versions<Values>,
     pub(super) keys: &'a [Keys],
     /// The answers for each of the keys, by each of the tables.
     pub(super) answers: &'a [Answers],
@@ -89,7 +88,7 @@ impl<'a> Answered<'a> {
             Column {
                 part,
                 lead: self.layout.separator().is_none().then(|| leads.get(place)),
-                values: version.encoded(self.layout),
+                values: version.values.encoded(self.layout),
                 keys: &self.keys[key],
                 lookup: &version.lookup,
                 answers: &self.answers[key * self.versions.len() + table],

@@ -17,10 +17,13 @@ use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::{AnyTable, RuleTuple};
 use wirespeed_classify::{Ipv4Tuple, read};
+use wirespeed_commands::rules::{
+    Known, Loaded, Raw, ReadArguments,
+    doubt::{assumed, assuming, not_whole, widened},
+    of_image,
+};
 
-use super::actions::{Known, of_image};
-use super::doubt::{assumed, assuming, not_whole, widened};
-use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
+use super::source::BuildArguments;
 use crate::Outcome;
 use crate::made::{EngineReport, Entries, InfoArguments, More};
 use crate::number::{Grouped, counted_u64, share};

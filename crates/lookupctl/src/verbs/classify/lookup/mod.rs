@@ -21,10 +21,13 @@ use wirespeed::gpu::classify::Offload;
 use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::read::{Doubts, Lines, RuleFile, SourceLine};
 use wirespeed_classify::{Ipv4Tuple, Rule, RuleSet, Step};
+use wirespeed_commands::rules::{
+    Actions, Known, Raw, ReadArguments,
+    doubt::{self, Because},
+    of_image,
+};
 
-use super::actions::{Actions, Known, of_image};
-use super::doubt::{self, Because};
-use super::source::{BuildArguments, Raw, ReadArguments};
+use super::source::BuildArguments;
 use crate::Outcome;
 use crate::lines;
 use crate::number::{counted, grouped};

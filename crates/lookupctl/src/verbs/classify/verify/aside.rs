@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 use wirespeed_classify::read::Doubts;
+use wirespeed_commands::rules::doubt;
 
-use super::super::doubt;
 use crate::number::{Grouped, counted_u64, grouped};
 
 /// The rules that were left out, the assumptions, and their effect on answers.

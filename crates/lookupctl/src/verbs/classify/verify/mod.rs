@@ -16,8 +16,9 @@ use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::{RuleTuple, TupleKeys};
 use wirespeed_classify::Ipv4Tuple;
 use wirespeed_classify::read::RuleFile;
+use wirespeed_commands::rules::{Raw, ReadArguments};
 
-use super::source::{BuildArguments, Raw, ReadArguments};
+use super::source::{self, BuildArguments};
 use super::trace;
 use crate::Outcome;
 use crate::check::subject::{OfTuples, Subject};
@@ -84,7 +85,7 @@ impl TupleVisitor for Verify<'_> {
         let fleet = options.check.fleet::<T>()?;
         let RuleFile { rules, doubts, .. } = raw.load::<T>(&options.read)?;
         let updates = match options.check.updates() {
-            Some(updates) => options.read.updates(updates, &rules)?,
+            Some(updates) => source::updates(&options.read, updates, &rules)?,
             None => Vec::new(),
         };
         let trace = match &options.trace {

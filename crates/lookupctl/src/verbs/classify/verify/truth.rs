@@ -11,7 +11,7 @@ use wirespeed_classify::oracle::{Expected, Oracle, Right};
 use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{Classes, RuleSet};
 
-use super::super::doubt;
+use super::super::uncertain;
 use super::aside::Aside;
 use crate::threads::share_out;
 
@@ -62,7 +62,7 @@ impl<T: RuleTuple> Truth<T> {
             truth.right[part * PART..][..right.len()].copy_from_slice(&right);
         }
         truth.scan(rules, threads)?;
-        let uncertain = doubt::count(doubts, rules, (&truth.tuples, &truth.right), threads);
+        let uncertain = uncertain::count(doubts, rules, (&truth.tuples, &truth.right), threads);
         truth.aside = Aside::of(doubts, uncertain, truth.tuples.len() as u64);
         Ok(truth)
     }

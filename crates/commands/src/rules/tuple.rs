@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::classify::TupleName;
 
 /// `--tuple NAME`.
-pub(super) fn parser() -> impl TypedValueParser<Value = TupleName> {
+pub fn parser() -> impl TypedValueParser<Value = TupleName> {
     PossibleValuesParser::new(TupleName::ALL.iter().map(|tuple| tuple.as_str()))
         .map(|name| TupleName::of(&name).expect("one of those to choose from"))
 }

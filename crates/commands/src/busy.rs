@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::TICK;
-
+/// The time between signs of life.
+pub const TICK: Duration = Duration::from_millis(100);
 /// The time that work may take without a sign of life.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line on stderr that names the current work, shown after a second and removed when this is dropped. There
 /// is no line if stderr is not a terminal.
-pub(crate) struct Busy {
+pub struct Busy {
     /// The channel to the line's thread, for the current work.
     now: Option<Sender<String>>,
     thread: Option<JoinHandle<()>>,
@@ -22,7 +22,7 @@ pub(crate) struct Busy {
 
 impl Busy {
     /// Starts a line with the current work.
-    pub(crate) fn with(what: impl Into<String>) -> Self {
+    pub fn with(what: impl Into<String>) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { now: None, thread: None };
         }
@@ -51,7 +51,7 @@ impl Busy {
 
     /// Starts a line like [`with`](Self::with) if output goes to a file or a pipe. On a terminal the output
     /// itself is a sign of life.
-    pub(crate) fn unless_seen(what: impl Into<String>, to_file: bool) -> Self {
+    pub fn unless_seen(what: impl Into<String>, to_file: bool) -> Self {
         match to_file || !std::io::stdout().is_terminal() {
             true => Self::with(what),
             false => Self { now: None, thread: None },
@@ -59,7 +59,7 @@ impl Busy {
     }
 
     /// Changes the current work.
-    pub(crate) fn now(&self, what: impl Into<String>) {
+    pub fn now(&self, what: impl Into<String>) {
         if let Some(now) = &self.now {
             let _ = now.send(what.into());
         }

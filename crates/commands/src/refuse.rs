@@ -5,10 +5,10 @@ use std::fmt;
 use anyhow::{Result, bail};
 
 /// An option by its name without dashes, and whether it is given.
-pub(crate) type Given<'o> = (&'o str, bool);
+pub type Given<'o> = (&'o str, bool);
 
 /// Refuses the first of these options that is given. `why` follows its name in the message.
-pub(crate) fn refuse(options: &[Given<'_>], why: impl fmt::Display) -> Result<()> {
+pub fn refuse(options: &[Given<'_>], why: impl fmt::Display) -> Result<()> {
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => bail!("--{option} {why}"),
         None => Ok(()),
@@ -16,11 +16,11 @@ pub(crate) fn refuse(options: &[Given<'_>], why: impl fmt::Display) -> Result<()
 }
 
 /// The reason why options for a table that is read are refused where none is.
-pub(crate) const NO_TABLE: &str = "is for a table that is read, and none is";
+pub const NO_TABLE: &str = "is for a table that is read, and none is";
 /// The reason why options for a table are refused beside an image. `info` takes `--engine`, as its help says.
-pub(crate) const IMAGE: &str = "is for a table, and an image is compiled already";
+pub const IMAGE: &str = "is for a table, and an image is compiled already";
 /// The reason why a seed is refused where nothing is made.
-pub(crate) const NOTHING_MADE: &str = "is for what is made, and nothing is";
+pub const NOTHING_MADE: &str = "is for what is made, and nothing is";
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@
 use std::fmt::{self, Display, Write};
 
 /// A text, shown with its control characters escaped, except tabs and ends of lines.
-pub(crate) struct Escaped<T>(pub(crate) T);
+pub struct Escaped<T>(pub T);
 
 impl<T: Display> Display for Escaped<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

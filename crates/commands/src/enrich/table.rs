@@ -1,69 +1,89 @@
 //! The tables that answer: read, and read anew when their files change.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use wirespeed::names::{AnyNameReader, NameList};
 use wirespeed::{NameReader, Reloader};
 use wirespeed_fib::merge::SourceError;
 use wirespeed_fib::read::{ReadError, is_built_in};
-use wirespeed_records::{AddressTable, Layout, TableError, TableFile, TableReading};
+use wirespeed_records::{AddressTable, TableError, TableFile, TableReading};
 
-use super::values::{Encoded, Values};
 use crate::busy::Busy;
-use crate::source::naming_the_option;
-use crate::verbs::classify::judge::Judge;
-use crate::verbs::classify::set_arguments::SetArguments;
+use crate::routes::naming_the_option;
+use crate::rules::{Judge, SetArguments};
 
 /// The keys of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// Addresses of both families.
     Addresses,
     /// Names, each with all names beneath it.
     Names,
     /// Entries of a list of domains, with scopes and exceptions.
     Domains,
+    /// Flows: 5-tuples.
     Rules,
 }
 
 /// A table as the command line names it.
 #[derive(Clone, Debug)]
-pub(super) struct Spec {
-    pub(super) file: TableFile,
-    pub(super) kind: Kind,
+pub struct Spec {
+    /// Its name, its file, and the options for reading it.
+    pub file: TableFile,
+    /// Its keys. For names, the content of the file says which, once it is read.
+    pub kind: Kind,
     /// Whether it is a list of public suffixes.
-    pub(super) of_suffixes: bool,
+    pub of_suffixes: bool,
+    /// The options for reading it, if it is a set of rules.
+    pub rules: SetArguments,
 }
 
-/// The way in which a table is read.
-#[derive(Clone, Debug)]
-pub(super) struct Reading {
-    /// The way for tables of addresses and of names.
-    pub(super) tables: TableReading,
-    /// The options for rules, if it is a set of them.
-    pub(super) rules: SetArguments,
+/// The texts that a table has for its indexes, in the form that a program needs them in.
+pub trait Values: Send + Sync + 'static {
+    /// Begins without texts, for so many fields. The index 0 stands for no match, and has no text.
+    fn new(fields: usize) -> Self;
+
+    /// Adds the fields of the next index.
+    fn add(&mut self, text: &str, file: &TableFile);
+
+    /// Says that all texts were added.
+    fn finish(&mut self) {}
 }
 
 /// One state of a table's file.
-pub(super) struct Version {
+#[derive(Debug)]
+pub struct Version<V> {
     /// Its number, from 1.
-    pub(super) number: u32,
-    pub(super) lookup: Lookup,
-    values: Values,
-    encoded: OnceLock<Encoded>,
+    pub number: u32,
+    /// The table itself.
+    pub lookup: Lookup,
+    /// The texts of each index.
+    pub values: V,
 }
 
-/// The tables of a block, in the order of the command line.
-pub(super) type Versions = Arc<Vec<Arc<Version>>>;
+/// The current state of each table, in the order of the command line.
+pub type Versions<V> = Arc<Vec<Arc<Version<V>>>>;
 
-/// What looks up.
-pub(super) enum Lookup {
+/// A table that looks up.
+pub enum Lookup {
+    /// Addresses of both families.
     Addresses(AddressTable),
+    /// Names, each with all names beneath it.
     Names(NameReader),
+    /// A list of domains.
     Domains(Arc<NameList>),
+    /// Rules of flows.
     Rules(Box<dyn Judge>),
+}
+
+impl fmt::Debug for Lookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.kind().0)
+    }
 }
 
 impl Lookup {
@@ -78,7 +98,7 @@ impl Lookup {
     }
 
     /// Whether it has addresses of IPv4, and of IPv6. Names are of no family.
-    pub(super) fn families(&self) -> [bool; 2] {
+    pub fn families(&self) -> [bool; 2] {
         match self {
             Self::Addresses(table) => table.families,
             Self::Names(_) | Self::Domains(_) => [true; 2],
@@ -87,16 +107,16 @@ impl Lookup {
     }
 }
 
-impl Version {
-    /// The values as the records need them. The first call makes them.
-    pub(super) fn encoded(&self, layout: &Layout) -> &Encoded {
-        self.encoded.get_or_init(|| self.values.encoded(layout))
-    }
-}
-
 impl Spec {
-    pub(super) fn new(file: TableFile, kind: Kind) -> Self {
-        Self { file, kind, of_suffixes: false }
+    /// A table of these keys, without options for rules.
+    #[must_use]
+    pub fn new(file: TableFile, kind: Kind) -> Self {
+        Self { file, kind, of_suffixes: false, rules: SetArguments::default() }
+    }
+
+    /// The files that it is read from.
+    pub fn paths(&self) -> impl Iterator<Item = &OsStr> {
+        self.file.paths().chain(self.rules.ipset())
     }
 
     /// Whether it comes from standard input or is built in, and not from a file that may change.
@@ -111,14 +131,14 @@ impl Spec {
     }
 
     /// Reads the table.
-    fn read(&self, number: u32, reading: &Reading) -> Result<Version> {
+    fn read<V: Values>(&self, number: u32, reading: TableReading) -> Result<Version<V>> {
         let file = &self.file;
         let _busy = Busy::with(format!("reading {}", file.name));
-        let mut values = Values::new(file.fields.len().max(1));
+        let mut values = V::new(file.fields.len().max(1));
         let mut add = |text: &str| values.add(text, file);
         let (lookup, report) = match self.kind {
             Kind::Addresses => {
-                let read = file.read_addresses(reading.tables, &mut add);
+                let read = file.read_addresses(reading, &mut add);
                 let (table, report) = read.map_err(|error| match error {
                     TableError::Routes(error @ ReadError::UnknownFormat { .. }) => {
                         anyhow!("{error}; rules are named with --rules NAME=FILE")
@@ -130,12 +150,12 @@ impl Spec {
                 })?;
                 (Lookup::Addresses(table), report)
             }
-            Kind::Names | Kind::Domains => match file.read_names(reading.tables, &mut add)? {
+            Kind::Names | Kind::Domains => match file.read_names(reading, &mut add)? {
                 (AnyNameReader::Names(names), report) => (Lookup::Names(names), report),
                 (AnyNameReader::List(list), report) => (Lookup::Domains(list), report),
             },
             Kind::Rules => {
-                let rules = reading.rules.open(&file.path, reading.tables.lenient)?;
+                let rules = self.rules.open(&file.path, reading.lenient)?;
                 let actions = rules.actions();
                 if actions.is_empty() {
                     bail!("{}: nothing of it was taken: no line of it is a rule", file.path.display());
@@ -145,33 +165,37 @@ impl Spec {
             }
         };
         if let Some(report) = report {
-            eprintln!("{}: {report}", file.name);
+            tell!("{}: {report}", file.name);
         }
         if number > 1 && lookup.kind() != (self.kind, self.of_suffixes) {
             bail!("the file is of another kind now");
         }
-        Ok(Version { number, lookup, values, encoded: OnceLock::new() })
+        values.finish();
+        Ok(Version { number, lookup, values })
     }
 }
 
 /// A table's file that is followed.
-pub(super) struct Followed {
+#[derive(Debug)]
+pub struct Followed<V> {
     spec: Spec,
-    reading: Reading,
+    reading: TableReading,
     /// `None` if nothing is followed.
     reloader: Option<Reloader>,
     number: u32,
     /// Whether the file was missing at the last look.
     is_lost: bool,
+    values: std::marker::PhantomData<fn() -> V>,
 }
 
-impl Followed {
+impl<V: Values> Followed<V> {
     /// Reads the table for the first time.
-    pub(super) fn open(spec: Spec, reading: Reading) -> Result<(Self, Arc<Version>)> {
+    pub fn open(spec: Spec, reading: TableReading) -> Result<(Self, Arc<Version<V>>)> {
         let reloader = Reloader::of_all(spec.followed()).filter(|_| !spec.is_read_once());
-        let mut followed = Self { spec, reading, reloader, number: 0, is_lost: false };
+        let mut followed =
+            Self { spec, reading, reloader, number: 0, is_lost: false, values: std::marker::PhantomData };
         let version = match followed.reloader {
-            None => Some(followed.spec.read(1, &followed.reading)),
+            None => Some(followed.spec.read(1, followed.reading)),
             Some(_) => followed.look()?,
         };
         followed.number = 1;
@@ -184,13 +208,13 @@ impl Followed {
     }
 
     /// The table as it was read.
-    pub(super) fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
     /// Reads the file if it has changed. `None` if it has not.
-    fn look(&mut self) -> Result<Option<Result<Version>>, wirespeed::Error> {
-        let (spec, reading, number) = (&self.spec, &self.reading, self.number + 1);
+    fn look(&mut self) -> Result<Option<Result<Version<V>>>, wirespeed::Error> {
+        let (spec, reading, number) = (&self.spec, self.reading, self.number + 1);
         // A file that does not read counts as seen: it is read again when it changes again.
         match &mut self.reloader {
             None => Ok(None),
@@ -199,7 +223,7 @@ impl Followed {
     }
 
     /// The next version, if the file has changed and reads. Otherwise the reason goes to stderr, once.
-    pub(super) fn next(&mut self) -> Option<Arc<Version>> {
+    pub(super) fn next(&mut self) -> Option<Arc<Version<V>>> {
         let looked = self.look();
         let was_lost = std::mem::replace(&mut self.is_lost, looked.is_err());
         match looked {
@@ -209,12 +233,12 @@ impl Followed {
                 Some(Arc::new(version))
             }
             Ok(Some(Err(error))) => {
-                eprintln!("{}: version {} stays: {error:#}", self.spec.file.name, self.number);
+                tell!("{}: version {} stays: {error:#}", self.spec.file.name, self.number);
                 None
             }
             Err(error) => {
                 if !was_lost {
-                    eprintln!("{}: version {} stays: {error}", self.spec.file.name, self.number);
+                    tell!("{}: version {} stays: {error}", self.spec.file.name, self.number);
                 }
                 None
             }

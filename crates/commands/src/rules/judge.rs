@@ -23,11 +23,11 @@ use super::doubt::{self, Because};
 use super::set_arguments::SetArguments;
 use super::source::ReadArguments;
 use crate::number::grouped;
-use crate::source::is_image;
+use crate::routes::is_image;
 
 impl SetArguments {
     /// Reads rules or opens an image of them, and compiles the rules.
-    pub(crate) fn open(&self, from: &OsStr, lenient: bool) -> Result<Box<dyn Judge>> {
+    pub fn open(&self, from: &OsStr, lenient: bool) -> Result<Box<dyn Judge>> {
         let Self { assume, chain, rule_table: table, flow_table, tuple, ipset } = self.clone();
         let table_option = "rule-table";
         let by_content = ReadArguments::by_content(lenient);
@@ -72,31 +72,34 @@ fn compiled<T: FlowTuple>(file: RuleFile<T>) -> Result<Box<dyn Judge>> {
 }
 
 /// The number of the protocol ICMP.
-pub(crate) const ICMP: u8 = 1;
+pub const ICMP: u8 = 1;
 /// The number of the protocol ICMPv6.
-pub(crate) const ICMPV6: u8 = 58;
+pub const ICMPV6: u8 = 58;
 
 /// The fields of a flow. The addresses are of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flow {
-    pub(crate) src: IpAddr,
-    pub(crate) dst: IpAddr,
-    pub(crate) proto: u8,
+pub struct Flow {
+    /// The source.
+    pub src: IpAddr,
+    /// The destination.
+    pub dst: IpAddr,
+    /// The number of the protocol.
+    pub proto: u8,
     /// The ports; of ICMP, the type and the code. `None` if the record lacks it.
-    pub(crate) ports: [Option<u16>; 2],
+    pub ports: [Option<u16>; 2],
 }
 
 /// The answer for a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Judged {
+pub struct Judged {
     /// The number of the rule. 0 if no rule matches, or if the rules are of the other family of addresses.
-    pub(crate) number: u32,
+    pub number: u32,
     /// The reasons why the answer is uncertain.
-    pub(crate) because: Option<String>,
+    pub because: Option<String>,
 }
 
 /// Rules of either family of addresses.
-pub(crate) trait Judge: Send + Sync {
+pub trait Judge: Send + Sync {
     /// Looks flows up in one state of the rules, and writes an answer for each to the same index.
     fn judge(&self, flows: &[Flow], answers: &mut Vec<Judged>);
 

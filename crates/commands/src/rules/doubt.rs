@@ -12,7 +12,6 @@ use wirespeed_classify::read::{Doubts, Effect, LeftOut, Place, Uncertain};
 
 use super::actions::Actions;
 use crate::number::{counted, grouped};
-use crate::threads::share_out;
 
 /// The most rules that a line of text names.
 const SHOWN: usize = 3;
@@ -20,7 +19,7 @@ const SHOWN: usize = 3;
 /// A rule that was left out and could change an answer, or an answer's own rule that is wider than its file
 /// says, in the form of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Because {
+pub struct Because {
     line: u64,
     /// The number of the rule or element in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +35,7 @@ pub(super) struct Because {
 
 impl Because {
     /// The doubts about the answer to a tuple. `found` is the number of the rule, 0 for no rule.
-    pub(super) fn of<T: RuleTuple>(
+    pub fn of<T: RuleTuple>(
         doubts: &Doubts<T>,
         rules: &RuleSet<T>,
         actions: &Actions,
@@ -78,13 +77,13 @@ impl Because {
 const VERDICTS: [&str; 5] = ["ACCEPT", "DROP", "REJECT", "QUEUE", "NFQUEUE"];
 
 /// The reason why an answer is uncertain, as text. `None` if it is certain.
-pub(super) fn said(because: &[Because]) -> Option<String> {
+pub fn said(because: &[Because]) -> Option<String> {
     let all: Vec<_> = because.iter().map(Because::said).collect();
     (!all.is_empty()).then(|| listed(&all, SHOWN))
 }
 
 /// Lists the first texts, and counts the others.
-pub(super) fn listed(all: &[String], most: usize) -> String {
+pub fn listed(all: &[String], most: usize) -> String {
     let mut text = all.iter().take(most).map(String::as_str).collect::<Vec<_>>().join("; ");
     if all.len() > most {
         let _ = write!(text, "; and {} more", grouped(all.len() - most)); // a String takes all
@@ -93,36 +92,36 @@ pub(super) fn listed(all: &[String], most: usize) -> String {
 }
 
 /// The assumptions that decided a rule, in the form of JSON, in the order of their keys.
-pub(super) fn assuming<T>(doubts: &Doubts<T>) -> Vec<String> {
+pub fn assuming<T>(doubts: &Doubts<T>) -> Vec<String> {
     let assumed: BTreeSet<_> = doubts.assumed.iter().collect();
     assumed.into_iter().map(ToString::to_string).collect()
 }
 
 /// The assumptions as text. `None` if there are none.
-pub(super) fn assumed(assuming: &[String]) -> Option<String> {
+pub fn assumed(assuming: &[String]) -> Option<String> {
     (!assuming.is_empty()).then(|| format!("assuming {}", assuming.join(", ")))
 }
 
 /// The rules that were left out, each once, by line: `line 7 (a connection's state)`.
-pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(Place, String)> {
+pub fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(Place, String)> {
     let why = doubts.uncertain.iter().map(|one| &one.why);
     why.map(|why| (why.place, format!("{} ({})", why.place, why.why))).collect()
 }
 
 /// A message that a set is not whole, with the reason. `None` if no rule was left out.
-pub(super) fn not_whole<T>(doubts: &Doubts<T>) -> Option<String> {
+pub fn not_whole<T>(doubts: &Doubts<T>) -> Option<String> {
     let why = || format!("not whole: rules were left out that could change answers: {}", left_out(doubts));
     (!doubts.uncertain.is_empty()).then(why)
 }
 
 /// The rules that were left out, as text.
-pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
+pub fn left_out<T>(doubts: &Doubts<T>) -> String {
     let all: Vec<_> = lines(doubts).into_iter().map(|(_, left_out)| left_out).collect();
     listed(&all, SHOWN)
 }
 
 /// The rules that are wider than their file says, as text. `None` if there are none.
-pub(super) fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
+pub fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
     let all = doubts.widened();
     let first = all.iter().map(|one| &one.why).min_by_key(|why| why.place)?;
     let (are, whole) = if all.len() == 1 { ("is", "its") } else { ("are", "their") };
@@ -135,43 +134,16 @@ pub(super) fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
 }
 
 /// Prints the doubts of an image on stderr.
-pub(super) fn say<T: RuleTuple>(doubts: &Doubts<T>) {
+pub fn say<T: RuleTuple>(doubts: &Doubts<T>) {
     if let Some(assumed) = assumed(&assuming(doubts)) {
-        eprintln!("  {assumed}");
+        tell!("  {assumed}");
     }
     if let Some(left_out) = not_whole(doubts) {
-        eprintln!("  {left_out}");
+        tell!("  {left_out}");
     }
     if let Some(widened) = widened(doubts) {
-        eprintln!("  {widened}");
+        tell!("  {widened}");
     }
-}
-
-/// Counts the uncertain answers of a pass over tuples, given the rule numbers of the answers.
-pub(super) fn count<T: RuleTuple>(
-    doubts: &Doubts<T>,
-    rules: &RuleSet<T>,
-    (tuples, found): (&[T], &[u32]),
-    threads: usize,
-) -> u64 {
-    /// The number of tuples in a part.
-    const PART: usize = 1 << 12;
-    if doubts.is_empty() {
-        return 0;
-    }
-    let counts = share_out(
-        tuples.len().div_ceil(PART),
-        threads,
-        || 0,
-        |count: &mut u64, part| {
-            let part = part * PART..tuples.len().min((part + 1) * PART);
-            let answers = tuples[part.clone()].iter().zip(&found[part]);
-            let is_uncertain =
-                |&(tuple, found): &(&T, &u32)| doubts.of_answer(rules, tuple, *found).next().is_some();
-            *count += answers.filter(is_uncertain).count() as u64;
-        },
-    );
-    counts.into_iter().sum()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use wirespeed_records::TableFile;
 #[command(
     next_help_heading = "Tables of addresses (all, or NAME=... the table --table NAME=FILE or --merge NAME=...)"
 )]
-pub(super) struct ReadingArguments {
+pub struct ReadingArguments {
     /// Format of the table. By default recognised by content
     #[arg(long, value_name = "[NAME=]FORMAT")]
     table_format: Vec<String>,
@@ -61,7 +61,7 @@ const NAMES: &str =
 
 impl ReadingArguments {
     /// States the options for the tables of addresses and of names that they are for.
-    pub(super) fn state(&self, tables: &mut [TableFile], names: &mut [TableFile]) -> Result<()> {
+    pub fn state(&self, tables: &mut [TableFile], names: &mut [TableFile]) -> Result<()> {
         TableFile::state_name_format(names, &self.names_format)?;
         TableFile::state_name_column(names, &self.names_column)?;
         let masked = self.mask_host_bits.iter().map(|name| match &**name {
@@ -85,13 +85,13 @@ impl ReadingArguments {
     }
 
     /// The first option for names that is given. `None` if there is none.
-    pub(super) fn given_for_names(&self) -> Option<&'static str> {
+    pub fn given_for_names(&self) -> Option<&'static str> {
         let given = [("--names-format", &self.names_format), ("--names-column", &self.names_column)];
         given.iter().find(|(_, given)| !given.is_empty()).map(|(option, _)| *option)
     }
 
     /// The first option for addresses that is given. `None` if there is none.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    pub fn given(&self) -> Option<&'static str> {
         let given = [
             ("--table-format", &self.table_format),
             ("--set", &self.set),

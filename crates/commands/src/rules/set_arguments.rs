@@ -11,7 +11,7 @@ use wirespeed_classify::read::Assumption;
 /// Options for reading the rules that records are looked up in.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Rules (of all sets, or NAME=... of the set --rules NAME=FILE)")]
-pub(crate) struct RuleArguments {
+pub struct RuleArguments {
     /// Fact about all packets that records don't hold, such as ct=new or in=eth0. It decides rules that test
     /// the fact. Repeat the option for several facts. Facts of one set (fw=in=eth0) count beside those of all
     #[arg(long, value_name = "[NAME=]KEY=VALUE")]
@@ -43,7 +43,7 @@ pub(crate) struct RuleArguments {
 
 /// The options for one set of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SetArguments {
+pub struct SetArguments {
     pub(super) assume: Vec<Assumption>,
     pub(super) chain: Option<String>,
     pub(super) rule_table: Option<String>,
@@ -54,14 +54,14 @@ pub(crate) struct SetArguments {
 
 impl SetArguments {
     /// The file of sets of addresses.
-    pub(crate) fn ipset(&self) -> Option<&OsStr> {
+    pub fn ipset(&self) -> Option<&OsStr> {
         self.ipset.as_deref()
     }
 }
 
 impl RuleArguments {
     /// The first option that is given. `None` if there is none.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    pub fn given(&self) -> Option<&'static str> {
         let given = [
             ("--assume", &self.assume),
             ("--chain", &self.chain),
@@ -75,7 +75,7 @@ impl RuleArguments {
 
     /// The options for each of these sets. What is given for a set by its name goes before what is given for
     /// all.
-    pub(crate) fn of_sets(&self, sets: &[&str]) -> Result<Vec<SetArguments>> {
+    pub fn of_sets(&self, sets: &[&str]) -> Result<Vec<SetArguments>> {
         let text = |text: &str| Ok(text.to_owned());
         let number =
             |text: &str| text.parse().with_context(|| format!("a table of flows is a number: {text:?}"));

@@ -1,27 +1,31 @@
-//! Flows: the 5-tuple of a record, out of its cells.
+//! [`flow()`]: the 5-tuple of a record, out of its cells.
 
 use std::net::IpAddr;
 
 use wirespeed_classify::tuple::{has_ports, protocol_number};
 use wirespeed_records::{Role, is_unset};
 
-use super::columns::Key;
-use crate::verbs::classify::judge::{Flow, ICMP, ICMPV6};
+use super::columns::Column;
+use crate::rules::{Flow, ICMP, ICMPV6};
 
 /// The flow of a record. `None` if an address or the protocol is not known, or if the addresses are of two
-/// families. Fails with the place of the column whose cell is wrong. `cell` gives the cell of a column of the
-/// key.
-pub(super) fn parse<'c>(key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<Option<Flow>, usize> {
+/// families. `cell` gives the cell of a column of these, without blanks around it, and `address` the address
+/// of one. Fails with the place of the column whose cell is wrong.
+pub fn flow<'c>(
+    columns: &[Column],
+    cell: impl Fn(usize) -> &'c [u8],
+    address: impl Fn(usize) -> Result<Option<IpAddr>, ()>,
+) -> Result<Option<Flow>, usize> {
     let of = |role| {
-        let mut of_role = key.columns.iter().enumerate().filter(|(_, column)| column.role == role);
+        let mut of_role = columns.iter().enumerate().filter(|(_, column)| column.role == role);
         of_role.find_map(|(at, _)| {
             let cell = cell(at);
-            (!is_unset(cell)).then_some((cell, key.first + at))
+            (!is_unset(cell)).then_some((cell, at))
         })
     };
-    let parsed = |role| -> Result<Option<IpAddr>, usize> {
-        let Some((cell, at)) = of(role) else { return Ok(None) };
-        key.address(cell).map(Some).ok_or(at)
+    let parsed = |role| {
+        let at = columns.iter().position(|column| column.role == role);
+        at.map_or(Ok(None), |at| address(at).map_err(|()| at))
     };
     let (src, dst) = (parsed(Role::Source)?, parsed(Role::Destination)?);
     let proto = match of(Role::Protocol) {
@@ -52,6 +56,11 @@ pub(super) fn parse<'c>(key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<O
 
 /// The number of a protocol, by number or name. `None` if the record says that it is not known.
 fn protocol(cell: &[u8]) -> Result<Option<u8>, ()> {
+    /// More bytes than any name has.
+    const LONG: usize = 64;
+    if cell.len() > LONG {
+        return Err(());
+    }
     if let Some(number) = std::str::from_utf8(cell).ok().and_then(|text| text.parse().ok()) {
         return Ok(Some(number));
     }
@@ -68,10 +77,9 @@ fn protocol(cell: &[u8]) -> Result<Option<u8>, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::enrich::columns::Column;
-    use crate::verbs::enrich::table::Kind;
+    use crate::enrich::{Key, Kind};
 
-    fn flow(cells: &str) -> Result<Option<Flow>, usize> {
+    fn flow_of(cells: &str) -> Result<Option<Flow>, usize> {
         let roles = [
             Role::Source,
             Role::Destination,
@@ -83,14 +91,15 @@ mod tests {
         ];
         let columns = roles.map(|role| Column { name: String::new(), role });
         let columns = columns.to_vec();
-        let key = Key { kind: Kind::Rules, label: None, columns, first: 10, numbers: None };
+        let key = Key { kind: Kind::Rules, label: None, columns, first: 0, numbers: None };
         let cells: Vec<&str> = cells.split(',').collect();
-        parse(&key, |at| cells.get(at).map_or(&b""[..], |cell| cell.as_bytes()))
+        let cell = |at: usize| cells.get(at).map_or(&b""[..], |cell| cell.as_bytes());
+        flow(&key.columns, cell, |at| key.address(cell(at)))
     }
 
     #[test]
     fn flows_of_cells() {
-        let of = |cells| flow(cells).unwrap().map(|flow| (flow.proto, flow.ports));
+        let of = |cells| flow_of(cells).unwrap().map(|flow| (flow.proto, flow.ports));
         let both = |a, b| [Some(a), Some(b)];
         assert_eq!(of("10.0.0.1,10.0.0.2,tcp,1,443"), Some((6, both(1, 443))));
         assert_eq!(of("10.0.0.1,10.0.0.2,UDP,,53"), Some((17, [None, Some(53)])));
@@ -103,19 +112,19 @@ mod tests {
             assert_eq!(of(none), None, "{none}");
         }
         assert_eq!(of("10.0.0.1,10.0.0.2,unknown_transport"), None);
-        let mapped = flow("::ffff:10.0.0.1,10.0.0.2,6,1,2").unwrap().unwrap();
+        let mapped = flow_of("::ffff:10.0.0.1,10.0.0.2,6,1,2").unwrap().unwrap();
         assert_eq!(mapped.src, IpAddr::from([10, 0, 0, 1]));
         for (wrong, at) in [
-            ("x,10.0.0.2,tcp", 10),
-            ("167772161,10.0.0.2,tcp", 10),
-            ("10.0.0.1,x,tcp", 11),
-            ("10.0.0.1,10.0.0.2,256", 12),
-            ("10.0.0.1,10.0.0.2,tpc", 12),
-            ("10.0.0.1,10.0.0.2,tcp,65536,1", 13),
-            ("10.0.0.1,10.0.0.2,tcp,1,http", 14),
-            ("10.0.0.1,10.0.0.2,icmp,,,256", 15),
+            ("x,10.0.0.2,tcp", 0),
+            ("167772161,10.0.0.2,tcp", 0),
+            ("10.0.0.1,x,tcp", 1),
+            ("10.0.0.1,10.0.0.2,256", 2),
+            ("10.0.0.1,10.0.0.2,tpc", 2),
+            ("10.0.0.1,10.0.0.2,tcp,65536,1", 3),
+            ("10.0.0.1,10.0.0.2,tcp,1,http", 4),
+            ("10.0.0.1,10.0.0.2,icmp,,,256", 5),
         ] {
-            assert_eq!(flow(wrong), Err(at), "{wrong}");
+            assert_eq!(flow_of(wrong), Err(at), "{wrong}");
         }
     }
 }
