@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use wirespeed::content::Content;
 use wirespeed::names::read::lists::{ListOptions, TableOrList, read_table_or_list};
-use wirespeed::names::read::{Former, NameFormat, ReadOptions, Source};
+use wirespeed::names::read::{Former, NameFormat, Source};
 use wirespeed::names::{AnyNameReader, AnyNames, NameBuilder};
 use wirespeed::prelude::*;
 
