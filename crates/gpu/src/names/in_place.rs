@@ -22,8 +22,6 @@ pub struct InPlace {
     group: usize,
     /// The most bytes of all names.
     most: usize,
-    /// Whether names of slices are written past the caches.
-    is_streamed: bool,
     read: Read,
 }
 
@@ -51,12 +49,11 @@ impl InPlace {
     /// Takes a slot for at most `names` names. `None` if the slot holds fewer.
     pub fn new(mut slot: FleetBatch, names: usize) -> Option<Self> {
         let written = Written { second: second_of(names), len: 0, text: 0 };
-        let (bytes, capacity) = (slot.keys().len(), slot.batch().capacity());
-        let fits = names <= capacity && written.end() <= bytes;
+        let bytes = slot.keys().len();
+        let fits = names <= slot.batch().capacity() && written.end() <= bytes;
         // The last bytes are filled up to 16.
         let most = (bytes / ALIGN * ALIGN).saturating_sub(written.second);
-        let is_streamed = slot.batch().is_streamed(bytes / capacity.max(1) * names);
-        fits.then(|| Self { slot, capacity: names, written, group: 0, most, is_streamed, read: Read::new() })
+        fits.then(|| Self { slot, capacity: names, written, group: 0, most, read: Read::new() })
     }
 
     /// Whether there is room for names up to this end.
@@ -164,7 +161,9 @@ impl InPlace {
         let Written { second, len, text: start } = self.written;
         let room = self.most - start;
         let fitting = names.ends().partition_point(|&end| (end - names.start()) as usize <= room);
-        let (places, to) = self.slot.batch().keys_mut().split_at_mut(second);
+        let batch = self.slot.batch();
+        let is_streamed = batch.is_streamed(batch.keys().len() / batch.capacity().max(1) * self.capacity);
+        let (places, to) = batch.keys_mut().split_at_mut(second);
         let at = u32::try_from(start).expect("a slot is less than 4 GiB");
         let count = write_ends(names.part(0..fitting), at, &mut places[group_at(len)..]);
         if count == 0 {
@@ -172,7 +171,7 @@ impl InPlace {
         }
         let names = names.part(0..count);
         let bytes = text(names);
-        simd::copy(bytes, &mut to[start..start + bytes.len()], self.is_streamed);
+        simd::copy(bytes, &mut to[start..start + bytes.len()], is_streamed);
         let last = (count - 1) / GROUP * GROUP;
         self.group = start + text(names.part(0..last)).len();
         (self.written.len, self.written.text) = (len + count, start + bytes.len());

@@ -6,10 +6,14 @@ use bytemuck::Pod;
 #[cfg(feature = "names")]
 use wirespeed_namelookup::{Match, NameDomain};
 
+#[cfg(feature = "names")]
+use super::Batches;
 use super::Memory;
 use crate::engine::{AnyReader, Served};
 use crate::gpu::dispatch::Why;
 use crate::gpu::offload::{Offload, Sent};
+#[cfg(feature = "names")]
+use crate::names::NameReader;
 use crate::owned_keys::OwnedKeys;
 
 /// The answer that a batch asks for each key: [`Results`], or for names [`Matches`].
@@ -75,6 +79,27 @@ impl Asked<NameDomain> for Matches {
         sent: Sent,
     ) -> Result<(), Why> {
         memory.came(offload, sent, |matches| matches)
+    }
+}
+
+#[cfg(feature = "names")]
+impl NameReader {
+    /// Makes a source of empty batches like [`batches`](Self::batches), which are asked for results with the
+    /// length of the match: [`Answers::matches`](crate::Answers::matches). A GPU sends back 8 bytes a name.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let reader = NameTable::builder().names([(NameBuf::new("/com/parc")?, NextHop(1))]).build()?.reader();
+    /// let mut batch = reader.match_batches().batch(2).ok_or("as many are out as may be")?;
+    /// batch.push(Name::new("/com/parc/www")?)?;
+    /// let answers = batch.submit().wait();
+    /// let name = answers.keys().name(0);
+    /// assert_eq!(answers.matches()[0].prefix(name), Some(Name::new("/com/parc")?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn match_batches(&self) -> Batches<NameDomain, Matches> {
+        Batches::new(self.core().clone())
     }
 }
 

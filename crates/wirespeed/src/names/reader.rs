@@ -7,7 +7,6 @@ use wirespeed_fib::NextHop;
 use wirespeed_namelookup::{Match, Name, NameDomain, Names};
 
 use super::image_file::NameImageFile;
-use crate::batches::{Batches, Matches};
 use crate::common::ReaderCore;
 use crate::engine::Entered;
 use crate::error::Error;
@@ -38,6 +37,10 @@ impl NameReader {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?.without_list()?;
         Self::of_file(file)
+    }
+
+    pub(crate) fn core(&self) -> &ReaderCore<NameDomain> {
+        &self.core
     }
 
     /// Opens a file whose results the caller understands.
@@ -91,24 +94,6 @@ impl NameReader {
             None => on_cpu(names.into(), matches),
             Some(offload) => offload.lookup_batch(names.into(), matches, on_cpu),
         }
-    }
-
-    /// Makes a source of empty batches like [`batches`](Self::batches), which are asked for results with the
-    /// length of the match: [`Answers::matches`](crate::Answers::matches). A GPU sends back 8 bytes a name.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let reader = NameTable::builder().names([(NameBuf::new("/com/parc")?, NextHop(1))]).build()?.reader();
-    /// let mut batch = reader.match_batches().batch(2).ok_or("as many are out as may be")?;
-    /// batch.push(Name::new("/com/parc/www")?)?;
-    /// let answers = batch.submit().wait();
-    /// let name = answers.keys().name(0);
-    /// assert_eq!(answers.matches()[0].prefix(name), Some(Name::new("/com/parc")?));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn match_batches(&self) -> Batches<NameDomain, Matches> {
-        Batches::new(self.core.clone())
     }
 
     /// Looks up like [`lookup_batch`](Self::lookup_batch), on all cores: the threads of the caller's `rayon`
