@@ -250,6 +250,7 @@ pub struct TrustAnchors {
 
 impl TrustAnchors {
     /// Makes the anchors of payloads by their names' places.
+    #[cfg(feature = "text")]
     pub(crate) fn new(
         names: Vec<String>,
         mut v4: Vec<(Vrp<V4>, usize)>,
