@@ -2,8 +2,8 @@
 //! names and tuples, through the façade, through the runtime, and by bare launches of the fastest program and
 //! shape.
 //!
-//! All three look up the same keys in the same kind of table, and are given lookup after lookup in one
-//! stream; the time ends when the stream is done. Answers are held against the CPU's before. Without a GPU
+//! All look up the same keys in the same kind of table, and are given lookup after lookup in one stream; the
+//! time ends when the stream is done. A second copy of the runtime's table tells what its place makes. Answers are held against the CPU's before. Without a GPU
 //! nothing is measured.
 
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use wirespeed_benches::gpu::Device;
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::gpu::in_form::{InForm, kernel_rates};
 use wirespeed_benches::names;
+use wirespeed_benches::report::median;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::{Ipv4Tuple, kernel::result_bytes};
 use wirespeed_fib::trace::{TraceKind, keys};
@@ -37,8 +38,10 @@ const MOST: usize = 1 << 22;
 const NAMES: usize = 300_000;
 /// The rules.
 const RULES: &str = "acl1_10k";
-/// Launches by which a shape is judged.
+/// Launches by which a shape is judged, and lookups of a turn.
 const ROUNDS: usize = 20;
+/// Turns of the ways.
+const TURNS: usize = 25;
 const SEED: u64 = 1;
 
 fn device_resident(criterion: &mut Criterion) {
@@ -143,7 +146,8 @@ impl Sides<'_> {
         Ok(())
     }
 
-    /// Measures the three ways with the same keys, whose results are known.
+    /// Measures the ways with the same keys, whose results are known.
+    #[allow(clippy::cast_precision_loss)] // rates
     fn compare<D: Served>(
         &mut self,
         name: &str,
@@ -153,7 +157,12 @@ impl Sides<'_> {
         keys: impl Fn(&InForm) -> DeviceKeys<D>,
     ) -> Result<()> {
         let Self { criterion, bench, gpu } = self;
-        let handle = gpu.upload(table.image(), |sections| table.programs(sections))?;
+        // Two copies: their places alone tell them apart.
+        let [handle, other] = [
+            gpu.upload(table.image(), |sections| table.programs(sections)),
+            gpu.upload(table.image(), |sections| table.programs(sections)),
+        ];
+        let (handle, other) = (handle?, other?);
         let uploaded = bench.upload(table)?;
         let there = bench.in_form(&bytes, form)?;
         let best = kernel_rates(bench, &uploaded, &there, &right, ROUNDS)?.into_iter().next();
@@ -166,59 +175,47 @@ impl Sides<'_> {
         }
 
         let batch = right.len();
+        let bare = |bench: &mut Bench| bench.launch_in_form(program, &lane.there, best.shape);
+        let facade = |bench: &mut Bench| lane.enqueue(bench, Way::Facade(on_gpu)).map(drop);
+        let runtime = |bench: &mut Bench| lane.enqueue(bench, Way::Runtime(gpu, &handle)).map(drop);
+        let other = |bench: &mut Bench| lane.enqueue(bench, Way::Runtime(gpu, &other)).map(drop);
+        let ways: [&dyn Fn(&mut Bench) -> Result<()>; 4] = [&facade, &runtime, &other, &bare];
         let mut group = criterion.benchmark_group(format!("{name}/device"));
         group.throughput(Throughput::Elements(batch as u64));
-        let mut seconds = [f64::NAN; 3];
-        group.bench_function(BenchmarkId::new("facade", batch), |bencher| {
-            bencher.iter_custom(|rounds| {
-                timed(bench, rounds, &mut seconds[0], |bench| {
-                    lane.enqueue(bench, Way::Facade(on_gpu)).map(drop)
-                })
+        for (way, look_up) in ["facade", "runtime", "other copy", "kernel"].into_iter().zip(ways) {
+            group.bench_function(BenchmarkId::new(way, batch), |bencher| {
+                bencher.iter_custom(|rounds| timed(bench, rounds, look_up));
             });
-        });
-        group.bench_function(BenchmarkId::new("runtime", batch), |bencher| {
-            bencher.iter_custom(|rounds| {
-                timed(bench, rounds, &mut seconds[1], |bench| {
-                    lane.enqueue(bench, Way::Runtime(gpu, &handle)).map(drop)
-                })
-            });
-        });
-        group.bench_function(BenchmarkId::new("kernel", batch), |bencher| {
-            bencher.iter_custom(|rounds| {
-                timed(bench, rounds, &mut seconds[2], |bench| {
-                    bench.launch_in_form(program, &lane.there, best.shape)
-                })
-            });
-        });
+        }
         group.finish();
-        let [facade, runtime, kernel] = seconds;
-        #[allow(clippy::cast_precision_loss)] // a rate
-        let rate = batch as f64 / facade / 1e9;
+        // In turns, because the device's clocks change.
+        let mut seconds = [const { Vec::new() }; 4];
+        for _ in 0..TURNS {
+            for (seconds, look_up) in seconds.iter_mut().zip(ways) {
+                seconds.push(timed(bench, ROUNDS as u64, look_up).as_secs_f64() / ROUNDS as f64);
+            }
+        }
+        let [facade, runtime, other, kernel] = seconds.map(|seconds| median(&seconds));
         println!(
-            "{name}: {batch} keys: the façade {rate:.2} G/s, {:.3} of the runtime, {:.3} of the bare kernel",
+            "{name}: {batch} keys: the façade {:.2} G/s, {:.3} of the runtime, {:.3} of the bare kernel; another copy {:.3} \
+             of the runtime; results of {} bytes",
+            batch as f64 / facade / 1e9,
             runtime / facade,
             kernel / facade,
+            runtime / other,
+            on_gpu.result_bytes(),
         );
         bench.drop_in_form(&lane.there)?;
         bench.forget(&uploaded)
     }
 }
 
-/// The time of so many lookups in the bench's stream, and the least time of one so far.
-fn timed(
-    bench: &mut Bench,
-    rounds: u64,
-    least: &mut f64,
-    look_up: impl Fn(&mut Bench) -> Result<()>,
-) -> Duration {
+/// The time of so many lookups in the bench's stream.
+fn timed(bench: &mut Bench, rounds: u64, look_up: &dyn Fn(&mut Bench) -> Result<()>) -> Duration {
     let began = Instant::now();
     (0..rounds).for_each(|_| look_up(bench).expect("the GPU looks up"));
     bench.driver.synchronize(bench.stream).expect("it is done");
-    let took = began.elapsed();
-    #[allow(clippy::cast_precision_loss)] // a time
-    let each = took.as_secs_f64() / rounds as f64;
-    *least = each.min(*least);
-    took
+    began.elapsed()
 }
 
 /// A way to look keys up that are on the GPU.
