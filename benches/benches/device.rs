@@ -23,7 +23,7 @@ use wirespeed_benches::report::median;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::{Ipv4Tuple, kernel::result_bytes};
 use wirespeed_fib::trace::{TraceKind, keys};
-use wirespeed_fib::{BuildOptions, Engine, InFib, Lookup, NextHop, V4, V6};
+use wirespeed_fib::{BuildOptions, Engine, InFib, Lookup, NextHop, Strides, V4, V6};
 use wirespeed_fold::{FoldHot, FoldV6};
 use wirespeed_gpu::ip::{KeyBytes, pack};
 use wirespeed_gpu::runtime::{Form, Gpu, GpuOptions};
@@ -79,7 +79,8 @@ impl Sides<'_> {
     ) -> Result<()> {
         let source = sources().into_iter().find(|source| source.family == A::FAMILY).context("a table")?;
         let (rib, _) = source.rib::<A>()?;
-        let (_, table) = E::build(&rib, &BuildOptions::default())?;
+        let options = BuildOptions { strides: Strides::FastestOnGpu, ..BuildOptions::default() };
+        let (_, table) = E::build(&rib, &options)?;
         // Building it finds the fastest launches of this GPU: for the table above, too.
         let builder = Table::<A>::builder().rib(rib.clone()).engine(engine);
         let built = builder.device(wirespeed::Device::Gpu).fleet(self.fleet()?).build()?;
@@ -192,6 +193,8 @@ impl Sides<'_> {
         let mut seconds = [const { Vec::new() }; 4];
         for _ in 0..TURNS {
             for (seconds, look_up) in seconds.iter_mut().zip(ways) {
+                // A thread of the runtime that slept while others had their turn wakes up.
+                timed(bench, 2, look_up);
                 seconds.push(timed(bench, ROUNDS as u64, look_up).as_secs_f64() / ROUNDS as f64);
             }
         }
