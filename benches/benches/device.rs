@@ -65,6 +65,9 @@ struct Sides<'c> {
     gpu: Gpu,
 }
 
+/// A lookup of all keys, put into the bench's stream.
+type LookUp<'l> = dyn Fn(&mut Bench) -> Result<()> + 'l;
+
 /// A domain's keys: their bytes in a form, and the right results.
 type Laid = (Vec<u8>, Form, Vec<u32>);
 
@@ -180,7 +183,7 @@ impl Sides<'_> {
         let facade = |bench: &mut Bench| lane.enqueue(bench, Way::Facade(on_gpu)).map(drop);
         let runtime = |bench: &mut Bench| lane.enqueue(bench, Way::Runtime(gpu, &handle)).map(drop);
         let other = |bench: &mut Bench| lane.enqueue(bench, Way::Runtime(gpu, &other)).map(drop);
-        let ways: [&dyn Fn(&mut Bench) -> Result<()>; 4] = [&facade, &runtime, &other, &bare];
+        let ways: [&LookUp; 4] = [&facade, &runtime, &other, &bare];
         let mut group = criterion.benchmark_group(format!("{name}/device"));
         group.throughput(Throughput::Elements(batch as u64));
         for (way, look_up) in ["facade", "runtime", "other copy", "kernel"].into_iter().zip(ways) {
@@ -214,7 +217,7 @@ impl Sides<'_> {
 }
 
 /// The time of so many lookups in the bench's stream.
-fn timed(bench: &mut Bench, rounds: u64, look_up: &dyn Fn(&mut Bench) -> Result<()>) -> Duration {
+fn timed(bench: &mut Bench, rounds: u64, look_up: &LookUp) -> Duration {
     let began = Instant::now();
     (0..rounds).for_each(|_| look_up(bench).expect("the GPU looks up"));
     bench.driver.synchronize(bench.stream).expect("it is done");

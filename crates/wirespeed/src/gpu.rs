@@ -404,7 +404,7 @@ pub mod ip {
 
     impl<A: Address> RemoteTable for Remote<A> {
         type Domain = A;
-        type KeyHint<'k> = u8;
+        type KeyHint<'k> = (u8, &'k [A]);
 
         fn never(&self) -> ! {
             match self.0 {}

@@ -25,7 +25,7 @@ pub fn dispatch<A: Best>(subject: &Subject<A>) -> Result<Sheet> {
     let key = KeyBytes::whole(A::FAMILY);
     let slots = [SlotSize { slots: 8, keys: 1 << 16 }, SlotSize { slots: 6, keys: 1 << 20 }];
     let fleet = Fleet::new(vec![start(0, key, &slots)?])?;
-    let remote = Remote::<A>::upload(&fleet, &table, subject.reach())?;
+    let remote = Remote::<A>::upload(&fleet, &table, (subject.reach(), &[]))?;
     let keys = subject.by_prefix();
     let mut found = vec![NextHop::NONE; 1 << 20];
     let began = Instant::now();

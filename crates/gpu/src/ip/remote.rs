@@ -85,8 +85,9 @@ impl<A: Address> Remote<A> {
 impl<A: Address> RemoteTable for Remote<A> {
     type Domain = A;
 
-    /// The number of leading bits of an address that lookups in the table depend on.
-    type KeyHint<'k> = u8;
+    /// The number of leading bits of an address that lookups in the table depend on, and addresses like those
+    /// of future lookups: launches are measured with them on each GPU, and with random ones if there are none.
+    type KeyHint<'k> = (u8, &'k [A]);
 
     type Written = InPlace<A>;
 
@@ -94,12 +95,15 @@ impl<A: Address> RemoteTable for Remote<A> {
 
     const LEAST_PART: usize = 1 << 17;
 
-    fn upload(fleet: &Fleet, table: &dyn Source, bits: u8) -> Result<Self, GpuError> {
+    fn upload(fleet: &Fleet, table: &dyn Source, (bits, sample): (u8, &[A])) -> Result<Self, GpuError> {
         let kind = KeyBytes::for_bits(A::FAMILY, bits);
         let copies = Copies::upload(fleet, table, &mut |at, gpu, replica| {
             for &each in KeyBytes::kinds(A::FAMILY) {
                 if at == 0 || each == kind {
-                    gpu.tune(replica, each.count())?;
+                    match sample {
+                        [] => gpu.tune(replica, each.count())?,
+                        _ => gpu.tune_keys(replica, each.count(), |batch| pack_all(sample, each, batch))?,
+                    };
                 }
             }
             gpu.calibrate(replica, kind.count()).map(Some)
@@ -146,4 +150,10 @@ impl<A: Address> Answers<NextHop> for Remote<A> {
     fn unpack(results: &[u8], bytes: usize, to: &mut [NextHop]) {
         unpack(results, bytes, cast_slice_mut(to));
     }
+}
+
+/// Fills a batch with addresses of a sample, again and again.
+fn pack_all<A: Address>(sample: &[A], kind: KeyBytes, batch: &mut Batch) -> Option<Form> {
+    let addresses: Vec<A> = sample.iter().copied().cycle().take(batch.capacity()).collect();
+    pack_to(&addresses, kind, batch.keys_mut(), false)
 }

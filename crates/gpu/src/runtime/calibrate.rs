@@ -60,14 +60,24 @@ impl Gpu {
     /// the fastest program, and uses the result. Keys are random bytes on the device. All other work waits,
     /// well under a second.
     pub fn tune(&self, table: &TableHandle, key_bytes: usize) -> Result<Tuning> {
+        self.tune_keys(table, key_bytes, |batch| {
+            fill(batch.keys_mut(), 1);
+            Form::keys(key_bytes, batch.capacity())
+        })
+    }
+
+    /// Measures like [`tune`](Self::tune), with keys of `key_bytes` bytes that `fill` writes.
+    pub(crate) fn tune_keys(
+        &self,
+        table: &TableHandle,
+        key_bytes: usize,
+        fill: impl FnOnce(&mut Batch) -> Option<Form>,
+    ) -> Result<Tuning> {
         let most = self.options().key_bytes;
         if key_bytes > most {
             return Err(GpuError::TooWide { what: "keys", asked: key_bytes, most });
         }
-        self.tune_with(table, |batch| {
-            fill(batch.keys_mut(), 1);
-            Form::keys(key_bytes, batch.capacity())
-        })
+        self.tune_with(table, fill)
     }
 
     /// Measures like [`tune`](Self::tune), with keys of any length: `fill` writes as many keys of a sample as

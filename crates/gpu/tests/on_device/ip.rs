@@ -47,7 +47,8 @@ fn follows<A: Address, E: Engine<A, Table: OnDevice + Lookup<A>>>(devices: usize
         .map(|prefix| (Prefix::around(prefix.address(), short(prefix.len())), NextHop(3)))
         .collect();
     let mut live = LiveTable::<A, E>::new(rib, BuildOptions::default()).expect("it is built");
-    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    let remote =
+        Remote::upload(&fleet, &*live.reader().enter(), (live.reach(), &[])).expect("it is uploaded");
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     let narrow = remote.key_bytes();
     assert_eq!(narrow, KeyBytes::for_bits(A::FAMILY, live.reach()));
@@ -91,7 +92,8 @@ fn batches_on_many_threads_see_one_state_each_while_updates_go_in() {
         BuildOptions::default(),
     )
     .expect("it is built");
-    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    let remote =
+        Remote::upload(&fleet, &*live.reader().enter(), (live.reach(), &[])).expect("it is uploaded");
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     let probes: Vec<V4> = routes.iter().flat_map(|p| [p.address(), p.last()]).cycle().take(997).collect();
     let stop = AtomicBool::new(false);
@@ -144,7 +146,7 @@ fn keys_packed_before_a_longer_prefix_came_are_packed_again() {
     let Some(fleet) = fleet(1, &options()) else { return };
     let rib: Rib<V4> = [("10.0.0.0/24".parse().unwrap(), NextHop(1))].into_iter().collect();
     let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
-    let uploaded = Remote::<V4>::upload(&fleet, &*live.reader().enter(), live.reach());
+    let uploaded = Remote::<V4>::upload(&fleet, &*live.reader().enter(), (live.reach(), &[]));
     let remote = uploaded.expect("it is uploaded");
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     assert_eq!(remote.key_bytes().count(), 3);
@@ -167,7 +169,7 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
     let rib: Rib<V4> = scattered_routes::<V4>(500).into_iter().zip((1..200).cycle().map(NextHop)).collect();
     let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
     let reader = live.reader();
-    let remote = Remote::upload(&fleet, &*reader.enter(), live.reach()).expect("it is uploaded");
+    let remote = Remote::upload(&fleet, &*reader.enter(), (live.reach(), &[])).expect("it is uploaded");
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     let offload = Offload::new(remote, Use::Always, Meter::new(2, Duration::from_nanos(2)));
     let probes = probes(live.model());
@@ -230,7 +232,7 @@ fn a_batch_that_no_slot_holds_goes_in_parts() {
     let rib: Rib<V4> = scattered_routes::<V4>(300).into_iter().zip((1..200).cycle().map(NextHop)).collect();
     let live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
     let reader = live.reader();
-    let remote = Remote::<V4>::upload(&fleet, &*reader.enter(), live.reach()).expect("it is uploaded");
+    let remote = Remote::<V4>::upload(&fleet, &*reader.enter(), (live.reach(), &[])).expect("it is uploaded");
     let offload = Offload::new(remote, Use::Always, Meter::new(2, Duration::from_nanos(2)));
     let probes: Vec<V4> = probes(live.model()).into_iter().cycle().take(4000).collect();
     let right: Vec<NextHop> = probes.iter().map(|&address| reader.enter().lookup(address)).collect();
@@ -277,7 +279,8 @@ fn by_load_small_batches_stay_on_the_cpu() {
     let Some(fleet) = fleet(1, &options()) else { return };
     let rib: Rib<V4> = [("0.0.0.0/0".parse().unwrap(), NextHop(1))].into_iter().collect();
     let live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
-    let remote = Remote::<V4>::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    let remote =
+        Remote::<V4>::upload(&fleet, &*live.reader().enter(), (live.reach(), &[])).expect("it is uploaded");
     let meter = Meter::new(1, Duration::from_nanos(2));
     let offload = Offload::new(remote, Use::ByLoad(Policy::default()), meter);
     let (mut found, reader) = (vec![NextHop::NONE; 64], live.reader());

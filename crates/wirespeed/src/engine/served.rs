@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 #[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, RuleSet};
-use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
+use wirespeed_fib::{Address, NextHop, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
 #[cfg(feature = "names")]
 use wirespeed_namelookup::{Match, NameBatch, NameBuf, NameDomain, NameModel};
@@ -76,8 +76,7 @@ pub trait Served: Engines + Counted {
     /// The result of a key as readers give it: 32 bits, those of the engine's result.
     type Answer: Pod + Default + Debug + PartialEq + Send + Sync;
 
-    /// Keys that the table is likely to be asked for. For names and rules as many as GPUs take at a time:
-    /// there the keys decide how they are packed.
+    /// Keys that the table is likely to be asked for, as many as GPUs take at a time.
     fn sample(model: &Self::Model, fleet: &Fleet) -> Self::Owned;
 
     /// The hint that a sample of keys gives, for a table whose lookups depend on the first `reach` bits.
@@ -217,14 +216,26 @@ macro_rules! addresses {
                 ids.pairs().next_hops(answers);
             }
 
-            fn sample(_: &Rib<Self>, _: &Fleet) -> AddressKeys<Self> {
+            /// Random addresses within random prefixes of the table: most random addresses of IPv6 are in
+            /// none. For an empty table random addresses.
+            fn sample(rib: &Rib<Self>, fleet: &Fleet) -> AddressKeys<Self> {
+                let prefixes: Vec<_> = rib.iter().map(|(prefix, _)| prefix).collect();
                 let mut rng = Rng::new(1);
-                let random = (0..MEASURED).map(|_| Self::from_u128_low(rng.bits128()));
-                random.collect::<Vec<_>>().into()
+                let mut address = || {
+                    let random = rng.bits128();
+                    let prefix = match &prefixes[..] {
+                        [] => Prefix::DEFAULT,
+                        prefixes => prefixes[rng.index(prefixes.len())],
+                    };
+                    let [first, last] =
+                        [prefix.address(), prefix.last()].map(|address| u128::from(address.0));
+                    Self::from_u128_low(first | random & (first ^ last))
+                };
+                (0..sample_size(fleet)).map(|_| address()).collect::<Vec<_>>().into()
             }
 
-            fn key_hint<'k>(_: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self> {
-                reach
+            fn key_hint<'k>(addresses: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self> {
+                (reach, addresses)
             }
 
             fn gpu_options() -> GpuOptions {
@@ -362,7 +373,6 @@ tuples!(OpenFlowTuple);
 tuples!(OpenFlow13Tuple);
 
 /// Keys of a sample that GPUs are measured with.
-#[cfg(any(feature = "names", feature = "rules"))]
 fn sample_size(fleet: &Fleet) -> usize {
     fleet.largest_batch().clamp(MEASURED, 1 << 18)
 }
