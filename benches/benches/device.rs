@@ -3,8 +3,8 @@
 //! shape.
 //!
 //! All look up the same keys in the same kind of table, and are given lookup after lookup in one stream; the
-//! time ends when the stream is done. A second copy of the runtime's table tells what its place makes. Answers are held against the CPU's before. Without a GPU
-//! nothing is measured.
+//! time ends when the stream is done. A second copy of the runtime's table tells what its place makes.
+//! Answers are held against the CPU's before. Without a GPU nothing is measured.
 
 use std::time::{Duration, Instant};
 

@@ -86,7 +86,8 @@ impl<A: Address> RemoteTable for Remote<A> {
     type Domain = A;
 
     /// The number of leading bits of an address that lookups in the table depend on, and addresses like those
-    /// of future lookups: launches are measured with them on each GPU, and with random ones if there are none.
+    /// of future lookups: launches are measured with them on each GPU, and with random ones if there are
+    /// none.
     type KeyHint<'k> = (u8, &'k [A]);
 
     type Written = InPlace<A>;

@@ -188,7 +188,7 @@ impl<'a, A: Addresses> Answers<'a, A> {
         fleet: Option<&Fleet>,
     ) -> Result<Self> {
         // Whole addresses suit any table.
-        let remote = fleet.map(|fleet| table.upload(fleet, A::BITS)).transpose();
+        let remote = fleet.map(|fleet| table.upload(fleet, (A::BITS, &[]))).transpose();
         Ok(Self { rib, engine, table, remote: remote.with_context(|| cannot_upload(engine))? })
     }
 }
