@@ -205,7 +205,7 @@ mod tests {
         let mut other = job.model.clone();
         other.insert("10.0.0.0/8".parse().unwrap(), NextHop(9));
         let compiled = tables::compile::<V4>(EngineName::SailL, &other, &job.build).unwrap();
-        let remote = compiled.table.upload(&fleet, 32).unwrap();
+        let remote = compiled.table.upload(&fleet, (32, &[])).unwrap();
         let wrong = found_out::<V4, _>(&job.before, &remote, &switch);
         assert!(wrong.iter().all(|wrong| wrong.found == 9), "{wrong:?}");
     }
