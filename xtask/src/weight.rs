@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use crate::sources::sources;
 use crate::{features, parallel, step};
 
-/// What is weighed.
+/// The program that is weighed.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// A program that is not stripped, in place of lookupctl built for release
@@ -80,7 +80,7 @@ fn sections(text: &str) -> Vec<(&str, u64)> {
     text.lines().filter_map(section).filter(|(_, bytes)| *bytes > 100_000).collect()
 }
 
-/// What is loaded has an address.
+/// The name and the bytes of a section that is loaded: such sections have an address.
 fn section(line: &str) -> Option<(&str, u64)> {
     let [name, bytes, address] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
     (address != "0").then_some((name, bytes.parse().ok()?))

@@ -1,5 +1,5 @@
-//! What the programs of Wirespeed share on their command lines: `lookupctl`, and `wirespeed-parquet` in a
-//! workspace of its own.
+//! Options, readers and messages that the programs of Wirespeed share: `lookupctl`, and `wirespeed-parquet`
+//! in a workspace of its own.
 //!
 //! ```text
 //! options ─► enrich::TableArguments ─► Spec, one for each table ─► Followed ─► Versions: what answers

@@ -88,7 +88,7 @@ type Source<T> = (Arc<Front>, Batches<T>);
 #[derive(Default)]
 pub(crate) struct Batch {
     front: Option<Arc<Front>>,
-    /// What the classifier is asked for, by the kind of its tuples.
+    /// The tuples that the classifier is asked for, by their kind.
     narrow: Asked<OpenFlowTuple>,
     wide: Asked<OpenFlow13Tuple>,
 }

@@ -58,7 +58,7 @@ impl Answers {
         of_row.map_or(0, |at| self.wrong[at].1)
     }
 
-    /// What each row has. Rows of a dictionary that are null have no state of their own.
+    /// The state of each row. Rows of a dictionary that are null have no state of their own.
     pub(crate) fn states(&self) -> impl Iterator<Item = State> {
         let states = self.states.as_primitive::<UInt8Type>().iter();
         states.map(|state| state.map_or(State::Unset, |state| State::ALL[usize::from(state)]))

@@ -15,7 +15,7 @@ use crate::keys::{self, State, Values};
 pub(crate) struct Flows {
     /// The flows of rows that have one.
     pub(crate) flows: Vec<Flow>,
-    /// What each row has.
+    /// The state of each row.
     pub(crate) states: Vec<State>,
     /// The rows that are wrong, each with the place of the column whose value is wrong.
     pub(crate) wrong: Vec<(usize, usize)>,

@@ -49,7 +49,7 @@ pub(crate) enum Keys<'a> {
     Flows(Vec<Flow>),
 }
 
-/// What the values of a column are.
+/// The meaning of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Values {
     Addresses,

@@ -265,7 +265,7 @@ pub(super) struct Reading {
     lenient: bool,
 }
 
-/// What takes a record by its number, and may add to the report.
+/// A function that takes a record by its number, and may add to the report.
 pub(super) type Parser<'p> = dyn FnMut(u64, Result<&str, Fault>, &mut RuleReport) -> Result<(), Fault> + 'p;
 
 impl Reading {

@@ -12,7 +12,7 @@ pub(crate) struct Fields {
     pub(super) all: &'static [Field],
 }
 
-/// What a rule wants of some fields.
+/// Fields that a rule tests, each with the match that it wants.
 pub(crate) type Wanted = [(&'static Field, FieldMatch)];
 
 impl Fields {

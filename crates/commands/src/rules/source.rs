@@ -20,7 +20,7 @@ use super::tuple;
 use crate::number::counted;
 use crate::refuse::refuse;
 
-/// What chooses the rules of one family.
+/// Advice in the error for rules of both families.
 const CHOOSE_TUPLE: &str = "choose one with --tuple ipv4 or --tuple ipv6";
 
 /// Options for reading rules.

@@ -7,7 +7,7 @@ use crate::wire::Key;
 /// The number in place of an answer's where there is none.
 const NONE: u32 = u32::MAX;
 
-/// What a packet with these fields finds in a table.
+/// The flow that a packet with these fields finds in a table.
 #[derive(Debug)]
 struct Answer<'s> {
     table: u8,

@@ -163,7 +163,8 @@ impl OfKey for OpenFlow13Tuple {
     }
 }
 
-/// Where classifiers look up. They share the GPUs that the first one of their kind of tuples opened.
+/// The devices that classifiers look up on. Classifiers share the GPUs that the first one of their kind of
+/// tuples opened.
 #[derive(Debug)]
 pub(crate) struct Devices {
     device: Device,

@@ -113,7 +113,7 @@ pub(crate) struct Run<'s, S> {
     /// The time in nanoseconds.
     pub(crate) now: u64,
     pub(crate) sink: &'s mut S,
-    /// What the packet finds in tables behind the first one, as far as that is known.
+    /// The flows that the packet finds in tables behind the first one, as far as they are known.
     pub(crate) known: Known<'s>,
 }
 

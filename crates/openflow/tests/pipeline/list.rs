@@ -11,7 +11,7 @@ use wirespeed_router::{Error, Frame, Memory, Published, Settings, Stats, Worker}
 struct ListPort {
     frames: VecDeque<Vec<u8>>,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// What is done when it is asked for frames for the first time.
+    /// A call that is made when it is asked for frames for the first time.
     once: Option<Box<dyn FnOnce() + Send>>,
 }
 

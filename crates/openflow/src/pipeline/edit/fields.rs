@@ -164,7 +164,7 @@ impl Packet {
         matches!(self.bytes.get(at..at + 2), Some([135 | 136, 0]))
     }
 
-    /// Where the checksum of the transport header is, if it is there and covers what changes: the addresses
+    /// The offset of the transport header's checksum, if it is there and covers what changes: the addresses
     /// or the header itself.
     fn transport_sum(&self, ip: Ip, of_addresses: bool) -> Option<usize> {
         let at = ip.transport?;

@@ -4,12 +4,12 @@ use super::super::parse::be32;
 use super::{Packet, Stopped};
 
 impl Packet {
-    /// Where the time to live of IP is, directly under Ethernet.
+    /// The offset of the time to live of IP that is directly under Ethernet.
     pub(super) fn ip_hops(&self) -> Option<usize> {
         self.layout.ip.map(|ip| ip.at + if ip.is_v6 { 7 } else { 8 })
     }
 
-    /// Where the time to live of the header behind the outer MPLS entry is, and whether it is of IPv4.
+    /// The offset of the time to live in the header behind the outer MPLS entry, and that of an IPv4 header.
     fn inner_hops(&self) -> Option<(usize, Option<usize>)> {
         let at = self.layout.payload;
         let entry = be32(&self.bytes, at).filter(|_| self.layout.is_mpls)?;

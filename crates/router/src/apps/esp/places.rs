@@ -7,7 +7,7 @@ use crate::{Frame, Memory};
 /// The packets of a chunk, by the number of the frame.
 pub(super) struct Places<'m> {
     pub(super) frames: &'m [Frame],
-    /// Where the packet of each frame begins.
+    /// The offset of the packet in each frame.
     pub(super) packets: &'m [u16],
     pub(super) memory: &'m mut Memory,
 }

@@ -5,7 +5,7 @@ use wirespeed_esp::Envelope;
 /// The packets of a chunk, as they were read.
 #[derive(Debug, Default)]
 pub(super) struct Read {
-    /// Where the packet of each frame begins.
+    /// The offset of the packet in each frame.
     pub(super) packets: Vec<u16>,
     /// ESP packets, by frame.
     pub(super) envelopes: Vec<(u32, Envelope)>,

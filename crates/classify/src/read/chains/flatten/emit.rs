@@ -32,7 +32,7 @@ pub(in crate::read) trait Out {
     fn assume(&mut self, assumed: Vec<Assumption>);
 }
 
-/// What kind of a rule is added.
+/// The kind of a rule that is added.
 pub(in crate::read) enum Kind<'k> {
     /// One that lookups use, by a line of the file or by what else says so.
     Certain { place: Option<Place>, text: &'k str },
@@ -143,7 +143,7 @@ impl Walk<'_> {
     }
 }
 
-/// What rules want of fields to have a box.
+/// The fields of the rules that make up a box, with their matches.
 fn combinations(cell: &Cell) -> impl Iterator<Item = Vec<(&'static Field, FieldMatch)>> {
     let choices: Vec<(&Field, Vec<FieldMatch>)> =
         cell.fields().map(|(field, set)| (field, set.matches().collect())).collect();
