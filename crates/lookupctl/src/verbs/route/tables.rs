@@ -150,7 +150,7 @@ impl Tables {
             None => generate::make(Family::V4, &TableSpec::full(Family::V4))?,
         };
         let _busy = Busy::with("building");
-        let to = destinations(&fib, options);
+        let to = if options.makes_frames() { destinations(&fib, options) } else { [].into() };
         let texts = Labels::<String>::new();
         let mut builder =
             IpTable::builder().fib(fib, &texts).device(device(options.device(), fleet.as_ref()));

@@ -469,6 +469,11 @@ impl Options {
         self.out.iter().any(|out| out != "sink")
     }
 
+    /// Whether frames are made in memory.
+    pub(super) fn makes_frames(&self) -> bool {
+        matches!(self.r#in, From::Made(_))
+    }
+
     /// The number of workers that don't take frames of interfaces.
     pub(super) fn threads(&self) -> usize {
         match self.r#in {
