@@ -190,26 +190,6 @@ mod tests {
         assert!("xml".parse::<Format>().unwrap_err().to_string().contains("ip-route-json"));
     }
 
-    #[cfg(not(feature = "mrt"))]
-    #[test]
-    fn what_the_build_leaves_out_is_refused_by_the_name_of_the_feature() {
-        use crate::next_hop::NextHops;
-        use crate::read::{ReadOptions, collect_updates_from, read_fib_from};
-
-        let said = "t: mrt needs a build with the feature `mrt`";
-        let start = &b"\x53\x7e\xd6\x00\x00\x0d\x00\x01\x00\x00\x00\x10"[..];
-        for format in [None, Some(Format::Mrt)] {
-            for lenient in [false, true] {
-                let options = ReadOptions { format, lenient, ..ReadOptions::default() };
-                assert_eq!(read_fib_from(start, "t", &options).unwrap_err().to_string(), said);
-                let updates = collect_updates_from(start, "t", &options, &mut NextHops::default());
-                assert_eq!(updates.unwrap_err().to_string(), said);
-            }
-        }
-        let written = crate::write::write_fib(&crate::fib::Fib::default(), Format::Mrt, &mut std::io::sink());
-        assert_eq!(written.unwrap_err().to_string(), "mrt needs a build with the feature `mrt`");
-    }
-
     #[test]
     fn recognises_each_by_content() {
         let cases: [(&[u8], Option<Format>); 56] = [

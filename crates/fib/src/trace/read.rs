@@ -106,15 +106,6 @@ mod tests {
         assert_eq!((mixed.keys, mixed.other_family), (vec![V6(2)], 1));
     }
 
-    #[cfg(not(feature = "capture"))]
-    #[test]
-    fn a_capture_that_the_build_leaves_out_is_refused_by_the_name_of_the_feature() {
-        for magic in [0xa1b2_c3d4u32, 0x0a0d_0d0a] {
-            let error = from_reader::<V4>(&magic.to_le_bytes()[..], "t.pcap", None).unwrap_err();
-            assert_eq!(error.to_string(), "t.pcap: a capture needs a build with the feature `capture`");
-        }
-    }
-
     #[cfg(all(feature = "capture", feature = "synth"))]
     #[test]
     fn real_traces_are_read_whole() {

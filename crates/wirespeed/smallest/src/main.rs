@@ -1,5 +1,5 @@
 //! A program with the smallest build: tables of addresses on the CPU, live, saved and opened. What is left
-//! out is refused by an error that names the feature. `cargo xtask ci` runs it.
+//! out is refused by an error that names the feature. `cargo xtask ci` runs it, alone and with `text`.
 
 use wirespeed::image::ImageBuilder;
 use wirespeed::prelude::*;
@@ -38,6 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (0..100_000u32).map(|n| (Prefix::host(V4(n.wrapping_mul(0x9e37_79b1))), NextHop(1))).collect();
     assert_eq!(Ipv4Table::builder().rib(hosts).build()?.engine().as_str(), "waldvogel");
     says(builder().engine("sail-l").build(), "those of papers need the feature `papers`");
+    #[cfg(feature = "text")]
+    text::what_it_leaves_out_is_refused();
     Ok(())
 }
 
@@ -58,4 +60,33 @@ fn images(folder: &std::path::Path, table: &IpTable) -> Result<(), Box<dyn std::
 fn says<T>(got: Result<T, wirespeed::Error>, end: &str) {
     let said = got.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(said.ends_with(end), "{said:?} is to end with {end:?}");
+}
+
+/// Files that need more than the readers of text.
+#[cfg(feature = "text")]
+mod text {
+    use wirespeed::fib::read::{Format, ReadOptions, collect_updates_from, read_fib_from};
+    use wirespeed::fib::write::write_fib;
+    use wirespeed::fib::{Fib, NextHops, trace};
+    use wirespeed::prelude::*;
+
+    pub(super) fn what_it_leaves_out_is_refused() {
+        let start = &b"\x53\x7e\xd6\x00\x00\x0d\x00\x01\x00\x00\x00\x10"[..];
+        for format in [None, Some(Format::Mrt)] {
+            for lenient in [false, true] {
+                let options = ReadOptions { format, lenient, ..ReadOptions::default() };
+                let said = "t: mrt needs a build with the feature `mrt`";
+                assert_eq!(read_fib_from(start, "t", &options).unwrap_err().to_string(), said);
+                let updates = collect_updates_from(start, "t", &options, &mut NextHops::default());
+                assert_eq!(updates.unwrap_err().to_string(), said);
+            }
+        }
+        let written = write_fib(&Fib::default(), Format::Mrt, &mut std::io::sink());
+        assert_eq!(written.unwrap_err().to_string(), "mrt needs a build with the feature `mrt`");
+        for magic in [0xa1b2_c3d4_u32, 0x0a0d_0d0a] {
+            let read = trace::from_reader::<V4>(&magic.to_le_bytes()[..], "t.pcap", None);
+            let said = "t.pcap: a capture needs a build with the feature `capture`";
+            assert_eq!(read.unwrap_err().to_string(), said);
+        }
+    }
 }
