@@ -97,7 +97,8 @@ impl Device {
     /// not enough memory.
     pub fn new(mut driver: Box<dyn Driver>, options: &Options) -> Result<Self, Error> {
         options.check()?;
-        // A driver compiles kernels at their first use, for a tenth of a second and more: no packet waits for it.
+        // A driver compiles kernels at their first use, for a tenth of a second and more: no packet waits for
+        // it.
         for name in KERNELS {
             driver.blocks_per_multiprocessor(&kernel(name), HMAC_THREADS, 0)?;
         }
