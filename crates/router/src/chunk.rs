@@ -55,6 +55,7 @@ pub struct Chunk {
     added: Vec<usize>,
     /// The number of frames that were received.
     received: usize,
+    is_for_gpu: bool,
     is_by_gpu: bool,
 }
 
@@ -69,6 +70,7 @@ impl Chunk {
             made: Vec::new(),
             added: Vec::new(),
             received: 0,
+            is_for_gpu: false,
             is_by_gpu: false,
         }
     }
@@ -77,7 +79,7 @@ impl Chunk {
     pub(crate) fn begin(&mut self, port: PortId) {
         debug_assert!(self.frames.is_empty() && self.made.is_empty(), "frames would be lost");
         self.added.clear();
-        (self.port, self.first, self.is_by_gpu) = (port, None, false);
+        (self.port, self.first, self.is_for_gpu, self.is_by_gpu) = (port, None, false, false);
         self.verdicts.clear();
     }
 
@@ -100,6 +102,17 @@ impl Chunk {
     /// The number of frames that were received: others were added.
     pub(crate) const fn received(&self) -> usize {
         self.received
+    }
+
+    /// Notes that its size is that for a GPU. The worker does.
+    pub fn set_for_gpu(&mut self) {
+        self.is_for_gpu = true;
+    }
+
+    /// Whether its size is that for a GPU: others are for the CPU, unless all have to go to a GPU.
+    #[must_use]
+    pub const fn is_for_gpu(&self) -> bool {
+        self.is_for_gpu
     }
 
     /// Notes that a GPU looked its keys up, for the statistics.

@@ -59,6 +59,8 @@ pub(crate) struct Sizing {
     under_way: usize,
     state: State,
     is_large: bool,
+    /// Frames of large chunks since the last trial began, by the device that had them: the CPU, a GPU.
+    went: [usize; 2],
     /// What all workers know about late frames. `None` where the size is the user's choice.
     lateness: Option<Share>,
 }
@@ -76,6 +78,7 @@ impl Sizing {
             under_way: 1,
             state: State::Calm,
             is_large: false,
+            went: [0; 2],
             lateness: Some(Share::default()),
         }
     }
@@ -134,9 +137,19 @@ impl Sizing {
     }
 
     /// Whether chunks are of the size for a GPU.
-    #[cfg(test)]
-    const fn is_large(&self) -> bool {
-        self.is_large
+    pub(crate) const fn is_large(&self) -> bool {
+        self.is_large && self.large.is_some()
+    }
+
+    /// A chunk of the size for a GPU, of `frames` frames, went there or to the CPU.
+    pub(crate) fn went(&mut self, is_by_gpu: bool, frames: usize) {
+        self.went[usize::from(is_by_gpu)] += frames;
+    }
+
+    /// Whether large chunks are of use: an application may leave most of them to the CPU, and that is faster
+    /// with small ones, which stay in its caches.
+    fn is_of_use(&self) -> bool {
+        self.lateness.is_none() || self.went[1] >= self.went[0]
     }
 
     /// A chunk was done at `now`, after `frames` frames in all. `is_behind` says that it was full, so that
@@ -168,7 +181,8 @@ impl Sizing {
                     Some(before) => {
                         // The size that was kept has the margin.
                         let other_is_faster = rate > before * MARGIN;
-                        State::Kept { is_large: is_large == other_is_faster, since: now }
+                        let is_large = is_large == other_is_faster && self.is_of_use();
+                        State::Kept { is_large, since: now }
                     }
                 }
             }
@@ -181,6 +195,9 @@ impl Sizing {
             }
             kept @ State::Kept { .. } => kept,
         };
+        if matches!(state, State::Trial { before: None, .. }) && !matches!(before, State::Trial { .. }) {
+            self.went = [0; 2];
+        }
         self.be(state);
     }
 
@@ -255,6 +272,26 @@ mod tests {
         assert!(run(30e6, 10e6, 4) < 0.05);
         // The margin: sizes that are alike stay as they are.
         assert!(run(30e6, 31e6, 4) < 0.05);
+    }
+
+    /// Large chunks may seem faster for a moment, on a machine with other work.
+    #[test]
+    fn large_chunks_that_no_gpu_takes_are_not_kept() {
+        for by_gpu in [0, 2, 4] {
+            let mut sizing = Sizing::new(256, Some(2048));
+            let (mut now, mut large, mut all) = (Instant::now(), 0, 0);
+            for n in 1..10_000 {
+                let is_large = sizing.is_large();
+                let frames = if is_large { 200 } else { 100 };
+                (all, large) = (all + 1, large + u64::from(is_large));
+                if is_large {
+                    sizing.went(n % 5 < by_gpu, frames);
+                }
+                now += Duration::from_millis(1);
+                sizing.done(now, n * 150 + large * 100, true);
+            }
+            assert_eq!(large * 10 > all, by_gpu > 2, "{large} of {all}, {by_gpu} of 5 by the GPU");
+        }
     }
 
     #[test]

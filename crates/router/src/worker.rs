@@ -277,6 +277,9 @@ impl<A: App> Worker<A> {
         next.begin(PortId(narrow::u16(at)));
         let mut chunk = std::mem::replace(&mut self.queues[at].open, next);
         chunk.close();
+        if self.sizing.is_large() {
+            chunk.set_for_gpu();
+        }
         self.tracer.received(&chunk, &self.memory, self.queues[at].port.name());
         let pending = self.app.pre_shade(&mut chunk, &mut self.memory);
         self.under_way.push_back((chunk, pending));
@@ -315,6 +318,9 @@ impl<A: App> Worker<A> {
         });
         let (first, frames, from) = (chunk.first(), chunk.received(), chunk.port());
         let was_large = chunk.is_by_gpu() || frames > self.settings.chunk;
+        if chunk.is_for_gpu() {
+            self.sizing.went(chunk.is_by_gpu(), frames);
+        }
         self.let_go(chunk)?;
         let now = Instant::now();
         if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {

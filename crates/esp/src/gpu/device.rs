@@ -26,6 +26,9 @@ const BLOCKS: [u32; 2] = [256, 128];
 /// multiprocessors.
 const HMAC_THREADS: u32 = 32;
 
+/// All kernels.
+const KERNELS: [&str; 4] = ["esp_seal", "esp_sha1_seal", "esp_sha1_open", "esp_open"];
+
 /// The capacities of a [`Device`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -94,6 +97,11 @@ impl Device {
     /// not enough memory.
     pub fn new(mut driver: Box<dyn Driver>, options: &Options) -> Result<Self, Error> {
         options.check()?;
+        // A driver compiles kernels at their first use, for a tenth of a second and more: no packet waits for
+        // it.
+        for name in KERNELS {
+            driver.blocks_per_multiprocessor(&kernel(name), HMAC_THREADS, 0)?;
+        }
         let stream = driver.stream()?;
         let keys = vec![0_u8; size_of::<DeviceKeys>() * options.keys as usize];
         let table = aes::rounds_table();

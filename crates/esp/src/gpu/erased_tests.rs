@@ -1,4 +1,5 @@
-//! Memory of a device that had keys or frames in it: it is overwritten before it is freed.
+//! Memory of a device that had keys or frames in it: it is overwritten before it is freed. And kernels: no
+//! chunk is the first use of one.
 
 #![allow(unsafe_code)] // the memory is looked at by address
 
@@ -27,6 +28,8 @@ struct Shared {
     sizes: HashMap<DevicePtr, usize>,
     pinned: Vec<Pinned>,
     freed: Vec<Vec<u8>>,
+    /// The kernels that were asked about: a driver compiles them then, or else when they are launched.
+    compiled: Vec<String>,
 }
 
 impl Shared {
@@ -138,11 +141,14 @@ impl Driver for Watched {
         shape: Shape,
         arguments: [&[u8]; 2],
     ) -> Result<()> {
+        let is_known = self.shared.lock().unwrap().compiled.contains(&kernel.name);
+        assert!(is_known, "{} is compiled while a chunk waits", kernel.name);
         // SAFETY: as the caller says.
         self.with(|driver| unsafe { driver.launch(stream, kernel, shape, arguments) })
     }
 
     fn blocks_per_multiprocessor(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32> {
+        self.shared.lock().unwrap().compiled.push(kernel.name.clone());
         self.with(|driver| driver.blocks_per_multiprocessor(kernel, threads, shared))
     }
 
@@ -197,8 +203,8 @@ fn is_zero(bytes: &[u8]) -> bool {
 fn keys_and_frames_are_overwritten_before_memory_is_freed() {
     let Some(driver) = driver() else { return };
     let properties = driver.properties().clone();
-    let shared = Shared { driver, sizes: HashMap::new(), pinned: Vec::new(), freed: Vec::new() };
-    let shared = Arc::new(Mutex::new(shared));
+    let (sizes, pinned, freed, compiled) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
+    let shared = Arc::new(Mutex::new(Shared { driver, sizes, pinned, freed, compiled }));
     let options = small();
     let watched = Watched { properties, shared: Arc::clone(&shared) };
     let mut device = Device::new(Box::new(watched), &options).unwrap();

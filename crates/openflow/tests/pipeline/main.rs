@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
+mod fields;
 mod groups;
 mod list;
 mod local;

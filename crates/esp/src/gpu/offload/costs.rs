@@ -4,8 +4,10 @@ use wirespeed_gpu::costs::PerKey;
 
 /// Bytes of frames below which the CPU is asked alone: a trip takes longer than these with any cipher.
 pub(super) const LEAST: usize = 16 << 10;
-/// Batches of a size after which one goes the other way.
+/// Batches of a size after which one goes the other way, at the earliest.
 const TRIAL: u32 = 128;
+/// What such a batch costs more than the others is at most one part in this many of what they cost.
+const SPARED: u64 = 50;
 
 /// The packets that go to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +47,9 @@ impl Costs {
             return cpu != 0;
         }
         self.since += 1;
-        let is_trial = self.since >= TRIAL;
+        let (here, more) = (cpu.min(device), cpu.abs_diff(device));
+        let is_paid = here.saturating_mul(self.since.into()) >= more.saturating_mul(SPARED);
+        let is_trial = self.since >= TRIAL && is_paid;
         if is_trial {
             self.since = 0;
         }
@@ -83,6 +87,27 @@ mod tests {
         // Small ones are not tried.
         assert_eq!(share(1000, 300, LEAST - 1), 0);
         assert!(Costs::default().suits_device(Use::Always, 1));
+    }
+
+    #[test]
+    fn trials_of_a_device_cost_little_however_slow_it_is() {
+        for times in [3, 30, 1000] {
+            let (mut costs, bytes, each) = (Costs::default(), 1 << 20, Duration::from_micros(10));
+            let mut one = || match costs.suits_device(Use::ByCost, bytes) {
+                true => {
+                    costs.device.note(bytes, each * times);
+                    u64::from(times)
+                }
+                false => {
+                    costs.cpu.note(bytes, each);
+                    1
+                }
+            };
+            // The first ones learn.
+            (0..10).for_each(|_| _ = one());
+            let spent: u64 = (0..200_000).map(|_| one()).sum();
+            assert!((200_001..210_000).contains(&spent), "{spent} at {times} times the cost");
+        }
     }
 
     #[test]

@@ -18,8 +18,8 @@
 //! The decision counts what the worker pays. With the CPU that is the time of ciphers; with the device it is
 //! the time to copy frames to the device's memory and back, to start work, and to wait where a batch is not
 //! back when it is needed. Both are measured by the size of the batch, for each direction and each suite, and
-//! now and then a batch goes the other way, so that both stay known. A device that is too slow makes the
-//! worker wait, or has no slot free: either sends packets to the CPU.
+//! now and then a batch goes the other way, so that both stay known: the slower that is, the more seldom. A
+//! device that is too slow makes the worker wait, or has no slot free: either sends packets to the CPU.
 
 mod costs;
 mod places;
@@ -250,6 +250,12 @@ impl Offload {
         self.device.is_some()
     }
 
+    /// Whether packets go to the device whatever that costs.
+    #[must_use]
+    pub fn is_always(&self) -> bool {
+        self.by == Use::Always
+    }
+
     /// Gives the error once that ended the device.
     pub const fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
@@ -281,15 +287,26 @@ impl Offload {
         mut openings: Vec<Opening<'_>>,
         packets: &P,
     ) -> Option<Batch<Arrived>> {
-        let class = class(openings.first()?);
-        let batch = self.hand_over(state, &mut openings, packets);
-        let mut batch = batch.unwrap_or_else(|| Batch::new(class, openings.len()));
+        match self.hand_over(state, &mut openings, packets) {
+            Some(batch) => Some(Self::keep(batch, state, openings)),
+            None => Self::open_later(state, openings),
+        }
+    }
+
+    /// Keeps packets that came for the CPU, which opens them when the batch is taken back: behind those of
+    /// batches before it. `None` if there are none.
+    pub fn open_later(state: &Arc<State>, openings: Vec<Opening<'_>>) -> Option<Batch<Arrived>> {
+        let batch = Batch::new(class(openings.first()?), openings.len());
+        Some(Self::keep(batch, state, openings))
+    }
+
+    fn keep(mut batch: Batch<Arrived>, state: &Arc<State>, openings: Vec<Opening<'_>>) -> Batch<Arrived> {
         for opening in openings {
             let sa = batch.sa_of(state, opening.sa);
             debug_assert!(sa.is_some(), "openings begin with associations of the state");
             batch.kept.extend(sa.map(|sa| Kept { rest: opening.rest(), sa }));
         }
-        Some(batch)
+        batch
     }
 
     /// Seals packets on the CPU, like [`seal`](fn@seal), and notes the time.

@@ -173,6 +173,14 @@ impl<'t, A: App> Esp<'t, A> {
         self
     }
 
+    /// Whether the GPU is asked for a chunk: for those of its size, and for all if it has to have them.
+    fn asks_gpu(&self, chunk: &Chunk) -> bool {
+        self.gpu.as_ref().is_some_and(|gpu| {
+            let gpu = gpu.borrow();
+            gpu.is_there() && (gpu.is_always() || chunk.is_for_gpu())
+        })
+    }
+
     fn fail(&self, chunk: &mut Chunk, at: usize, fault: Fault) {
         let reason = self.reasons.get(fault as usize).copied().unwrap_or(Reason::Application);
         chunk.decide(at, Verdict::Drop(reason));
@@ -249,7 +257,7 @@ impl<A: App> App for Esp<'_, A> {
         let is_of_host = self.host == Some(chunk.port());
         let came_in: &[u32] = if is_of_host { &[] } else { &read.clear };
         self.check_inbound(chunk, memory, &read, &through, came_in);
-        let is_late = self.gpu.is_some() && (self.late > 0 || opening.is_some());
+        let is_late = self.late > 0 || opening.is_some();
         if is_late {
             self.late += 1;
             return Pending { read, opening, sealing: None, is_late };

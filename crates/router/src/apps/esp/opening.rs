@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
-use wirespeed_esp::gpu::{Arrived, Batch};
+use wirespeed_esp::gpu::{Arrived, Batch, Offload};
 use wirespeed_esp::{Arrival, Beginning, Direction, Fault, Inbound, Opened, Sa, State, open};
 
 use super::Esp;
@@ -37,9 +37,14 @@ impl<A: App> Esp<'_, A> {
             }
         }
         drop(beginning);
+        let asks_gpu = self.asks_gpu(chunk);
         let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
-        if let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut) {
-            return (Vec::new(), gpu.open(state, openings, &places));
+        if let Some(gpu) = self.gpu.as_mut().filter(|_| asks_gpu) {
+            return (Vec::new(), gpu.get_mut().open(state, openings, &places));
+        }
+        if self.late > 0 {
+            // The window has to see packets in their order.
+            return (Vec::new(), Offload::open_later(state, openings));
         }
         let mut outcomes = Vec::with_capacity(openings.len());
         open(&openings, &mut places, &mut self.scratch, &mut outcomes);

@@ -78,9 +78,10 @@ impl<A: App> Esp<'_, A> {
             }
         }
         self.counts.sealed += unsealed.len() as u64;
+        let asks_gpu = self.asks_gpu(chunk);
         let mut batch = None;
         let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
-        match self.gpu.as_mut().map(RefCell::get_mut) {
+        match self.gpu.as_mut().filter(|_| asks_gpu).map(RefCell::get_mut) {
             Some(gpu) => {
                 batch = gpu.seal(&state, &mut unsealed, &places);
                 gpu.seal_here(&unsealed, &mut places, &mut self.scratch);
