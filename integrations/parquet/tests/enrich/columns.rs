@@ -162,3 +162,51 @@ fn merged_sources_are_one_table() {
     assert_eq!(texts(&out, "src_net_own"), [Some("Kiel"), None, None]);
     assert_eq!(texts(&out, "src_net_asn"), [Some("64496"), Some("64496"), None]);
 }
+
+#[test]
+fn numbers_are_addresses_of_the_family_that_is_named() {
+    let folder = Folder::new();
+    fs::write(folder.path("low"), "::100:0/104 7\n").unwrap();
+    let texts_of = |rows: [&str; 4]| -> ArrayRef { Arc::new(StringArray::from(rows.to_vec())) };
+    // 10.1.2.3, in text and as a number.
+    let four = texts_of(["167838211", "10.1.2.3", "2001:db8::1", "-"]);
+    let integers = Int64Array::from(vec![Some(16_777_216), Some(0), None, Some(1 << 33)]);
+    let dictionary = |of: &ArrayRef| {
+        cast(of, &DataType::Dictionary(Box::new(DataType::Int8), Box::new(of.data_type().clone()))).unwrap()
+    };
+    write(&folder.path("in"), vec![("src", Arc::clone(&four)), ("dst", dictionary(&four))]);
+    let out = folder.enrich("--table asn=routes --address-numbers 4 --prefix");
+    for column in ["src", "dst"] {
+        let right = [Some("64498"), Some("64498"), Some("64500"), None];
+        assert_eq!(texts(&out, &format!("{column}_asn")), right);
+        let right = [Some("10.1.2.0/24"), Some("10.1.2.0/24"), Some("2001:db8::/32"), None];
+        assert_eq!(texts(&out, &format!("{column}_asn_prefix")), right);
+    }
+    folder.refused_with(
+        "enrich in -o out --table asn=routes",
+        "in: row 1: src \"167838211\" is no address (--address-numbers takes numbers as addresses) (--lenient passes such rows)",
+    );
+    folder.refused(
+        "enrich in -o out --names n=routes --address-numbers 4",
+        "--address-numbers is for --table and --rules, and there is none",
+    );
+    let integers: ArrayRef = Arc::new(integers);
+    let six = texts_of(["16777217", "42540766411282592856903984951653826561", "::100:1", "33554431"]);
+    write(
+        &folder.path("in"),
+        vec![("src", Arc::clone(&integers)), ("dst", dictionary(&integers)), ("ip", six)],
+    );
+    let out = folder
+        .enrich("--src src --dst dst --address ip --table asn=routes --table low=low --address-numbers 6");
+    for column in ["src", "dst"] {
+        assert_eq!(texts(&out, &format!("{column}_low")), [Some("7"), None, None, None]);
+        assert_eq!(texts(&out, &format!("{column}_asn")), [None; 4]);
+    }
+    assert_eq!(texts(&out, "ip_low"), [Some("7"), None, Some("7"), Some("7")]);
+    assert_eq!(texts(&out, "ip_asn"), [None, Some("64500"), None, None]);
+    // Without the option integers are of IPv4, and the last one is out of range.
+    folder.refused_with(
+        "enrich in -o out --src src --table asn=routes",
+        "in: row 4: src \"8589934592\" is no address (--lenient passes such rows)",
+    );
+}
