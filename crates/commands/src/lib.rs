@@ -23,6 +23,7 @@ macro_rules! tell {
 pub mod busy;
 pub mod enrich;
 pub mod escaped;
+pub mod family;
 pub mod number;
 pub mod one_line;
 pub mod refuse;

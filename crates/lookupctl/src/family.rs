@@ -1,16 +1,8 @@
 //! The address family to work on.
 
+pub(crate) use wirespeed_commands::family::parse;
 use wirespeed_fib::{Family, Fib};
 use wirespeed_input::plural;
-
-/// Parses `4` or `6` of the command line.
-pub(crate) fn parse(text: &str) -> Result<Family, String> {
-    match text {
-        "4" => Ok(Family::V4),
-        "6" => Ok(Family::V6),
-        _ => Err("a family is 4 or 6".to_owned()),
-    }
-}
 
 /// The number of the family in JSON.
 pub(crate) fn number_of(family: Family) -> u8 {

@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let specs: Vec<Spec> = followed.iter().map(|table| table.spec().clone()).collect();
     let names: Vec<_> = specs.iter().map(|spec| spec.file.name.clone()).collect();
     let name = || shown(&options.input, "standard input");
-    let given = options.tables.given(None);
+    let given = options.tables.given();
     let input = guarded(name, || Input::open(&options.input, &given, &specs))?;
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
     let how = How { lenient: options.tables.lenient, threads };

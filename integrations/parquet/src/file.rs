@@ -42,7 +42,7 @@ use crate::columns::{self, Key};
 use crate::guarded::guarded;
 use crate::in_order::in_order;
 use crate::interrupt;
-use crate::keys::LONGEST_NAME;
+use crate::keys::{LONGEST_NAME, is_text};
 use crate::pages;
 use crate::shared_file::SharedFile;
 use crate::summary::{Counts, Summary};
@@ -221,7 +221,7 @@ impl Input {
             interrupt::check()?;
             let batch = batch.with_context(damaged)?;
             let mut new = encoders.iter_mut().zip(added.fields());
-            let mut first: Option<(usize, &enrich::Column, ArrayRef)> = None;
+            let mut first: Option<(usize, &Key, &enrich::Column, ArrayRef)> = None;
             for (at, key) in self.keys.iter().enumerate() {
                 let columns =
                     key.columns.iter().map(|column| column.of(&batch)).collect::<Result<Vec<_>>>()?;
@@ -230,7 +230,7 @@ impl Input {
                     && first.as_ref().is_none_or(|(before, ..)| row < *before)
                 {
                     let at = answers.wrong_column(row);
-                    first = Some((row, &key.of.columns[at], Arc::clone(&columns[at])));
+                    first = Some((row, key, &key.of.columns[at], Arc::clone(&columns[at])));
                 }
                 for array in &answers.columns {
                     let (encoder, field) = new.next().context("a column that was planned")?;
@@ -239,9 +239,9 @@ impl Input {
                     }
                 }
             }
-            if let Some((row, wanted, column)) = first.filter(|_| !lenient) {
+            if let Some((row, key, wanted, column)) = first.filter(|_| !lenient) {
                 let row_of_file = self.rows_before(group)? + counts.rows + row as u64 + 1;
-                let refused = refused(wanted, &column, row)?;
+                let refused = refused(key, wanted, &column, row)?;
                 bail!("row {row_of_file}: {refused} (--lenient passes such rows)");
             }
             counts.rows += batch.num_rows() as u64;
@@ -340,13 +340,16 @@ fn with_views(fields: &Fields) -> Fields {
 }
 
 /// The reason why a value is wrong.
-fn refused(wanted: &enrich::Column, column: &ArrayRef, row: usize) -> Result<String> {
+fn refused(key: &Key, wanted: &enrich::Column, column: &ArrayRef, row: usize) -> Result<String> {
     // A dictionary shows the value.
     let one = column.slice(row, 1);
     let one = match one.as_any_dictionary_opt() {
         Some(dictionary) => cast(&one, dictionary.values().data_type())?,
         None => one,
     };
-    let shown: String = array_value_to_string(&one, 0)?.chars().take(60).collect();
-    Ok(format!("{} {shown:?} is {}", wanted.name, wanted.refusal()))
+    let value = array_value_to_string(&one, 0)?;
+    let shown: String = value.chars().take(60).collect();
+    // Octets and integers are addresses without the option, or none.
+    let hint = if is_text(one.data_type()) { wanted.hint(key.of.numbers, value.as_bytes()) } else { "" };
+    Ok(format!("{} {shown:?} is {}{hint}", wanted.name, wanted.refusal()))
 }

@@ -6,7 +6,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use wirespeed_columns as columns;
-use wirespeed_commands::enrich::{self, flow};
+use wirespeed_commands::enrich::{self, Placed, flow};
 use wirespeed_commands::rules::Flow;
 
 use crate::keys::{self, State, Values};
@@ -14,7 +14,7 @@ use crate::keys::{self, State, Values};
 /// The flows of some rows.
 pub(crate) struct Flows {
     /// The flows of rows that have one.
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Placed<Vec<Flow>>,
     /// The state of each row.
     pub(crate) states: Vec<State>,
     /// The rows that are wrong, each with the place of the column whose value is wrong.
@@ -38,25 +38,21 @@ enum Read<'a> {
 pub(crate) fn read(key: &enrich::Key, arrays: &[ArrayRef]) -> Result<Flows> {
     let values: Vec<_> = arrays.iter().map(values).collect();
     let read = key.columns.iter().zip(arrays).zip(&values);
-    let read = read.map(|((column, array), values)| Column::new(Values::of(column.role), array, values));
+    let read = read.map(|((column, array), values)| Column::new(key, Values::of(column.role), array, values));
     let read: Vec<_> = read.collect::<Result<_>>()?;
     let rows = arrays.first().map_or(0, Array::len);
-    let mut all = Flows { flows: Vec::new(), states: Vec::with_capacity(rows), wrong: Vec::new() };
+    let (mut flows, mut states, mut wrong) =
+        (Placed::<Vec<Flow>>::default(), Vec::with_capacity(rows), Vec::new());
     for row in 0..rows {
         let found = flow(&key.columns, |at| read[at].text(row), |at| read[at].address(row));
-        all.states.push(match found {
-            Ok(Some(flow)) => {
-                all.flows.push(flow);
-                State::Key
-            }
-            Ok(None) => State::Unset,
-            Err(column) => {
-                all.wrong.push((row, column));
-                State::Wrong
-            }
-        });
+        let place = u32::try_from(flows.keys.len())?;
+        let place = found.map(|flow| flow.map(|_| place));
+        flows.keys.extend(found.ok().flatten());
+        flows.places.push(place.unwrap_or_default());
+        wrong.extend(place.err().map(|column| (row, column)));
+        states.push(State::of(place));
     }
-    Ok(all)
+    Ok(Flows { flows, states, wrong })
 }
 
 /// The values that the rows of a column have, which those of a dictionary share.
@@ -65,11 +61,11 @@ fn values(array: &ArrayRef) -> ArrayRef {
 }
 
 impl<'a> Column<'a> {
-    fn new(of: Values, array: &ArrayRef, values: &'a ArrayRef) -> Result<Self> {
+    fn new(key: &enrich::Key, of: Values, array: &ArrayRef, values: &'a ArrayRef) -> Result<Self> {
         let dictionary = array.as_any_dictionary_opt().filter(|of| !of.values().is_empty());
         let values = match of {
             Values::Addresses => {
-                let (keys, states) = keys::addresses(values.as_ref())?;
+                let (keys, states) = keys::addresses(key, values.as_ref())?;
                 Read::Addresses(keys, states)
             }
             _ => Read::Texts(cast(values, &DataType::Utf8View)?.as_string_view().clone()),

@@ -9,6 +9,7 @@ use wirespeed_records::{TableFile, TableReading};
 use super::columns::Given;
 use super::reading::ReadingArguments;
 use super::table::{Kind, Spec};
+use crate::family;
 use crate::rules::RuleArguments;
 
 /// Options for tables and the columns that are looked up in them.
@@ -100,6 +101,13 @@ pub struct TableArguments {
     #[arg(long, value_name = "COLUMN")]
     icmp_code: Option<String>,
 
+    /// Family of addresses that are decimal numbers. IPv4 addresses are then numbers up to 4294967295, those
+    /// of IPv6 up to 2^128 - 1, in text and in JSON; addresses in text stand beside them. By default a
+    /// number is wrong, because a column does not tell of which family it is, or whether it has addresses at
+    /// all; but integers of Parquet are of IPv4
+    #[arg(long, value_name = "4|6", value_parser = family::parse)]
+    address_numbers: Option<Family>,
+
     /// Add the prefix that matched, too, for each table of addresses or names
     #[arg(long)]
     prefix: bool,
@@ -169,6 +177,11 @@ impl TableArguments {
             (self.src.is_some(), has_table || has_rules, "--src is for --table and --rules"),
             (self.dst.is_some(), has_table || has_rules, "--dst is for --table and --rules"),
             (!self.address.is_empty(), has_table, "--address is for --table"),
+            (
+                self.address_numbers.is_some(),
+                has_table || has_rules,
+                "--address-numbers is for --table and --rules",
+            ),
             (self.proto.is_some(), has_rules, "--proto is for --rules"),
             (self.sport.is_some(), has_rules, "--sport is for --rules"),
             (self.dport.is_some(), has_rules, "--dport is for --rules"),
@@ -196,12 +209,6 @@ impl TableArguments {
         !(self.table.is_empty() && self.merge.is_empty())
     }
 
-    /// Whether a table is named that addresses are looked up in, by themselves or in flows.
-    #[must_use]
-    pub fn takes_addresses(&self) -> bool {
-        self.has_addresses() || !self.rules.is_empty()
-    }
-
     /// The way in which tables are read.
     #[must_use]
     pub fn reading(&self) -> TableReading {
@@ -209,9 +216,9 @@ impl TableArguments {
         TableReading { lenient, prefix: self.prefix, next_hops: self.next_hops }
     }
 
-    /// The columns that are named. `numbers` is the family of addresses that are numbers.
+    /// The columns that are named.
     #[must_use]
-    pub fn given(&self, numbers: Option<Family>) -> Given {
+    pub fn given(&self) -> Given {
         Given {
             src: self.src.clone(),
             dst: self.dst.clone(),
@@ -223,7 +230,7 @@ impl TableArguments {
             icmp_type: self.icmp_type.clone(),
             icmp_code: self.icmp_code.clone(),
             prefix: self.prefix,
-            numbers,
+            numbers: self.address_numbers,
         }
     }
 }

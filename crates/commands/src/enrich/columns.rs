@@ -26,6 +26,8 @@ pub struct Given {
     pub numbers: Option<Family>,
 }
 
+const NO_ADDRESS: &str = "no address";
+
 /// A column that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -36,6 +38,17 @@ pub struct Column {
 }
 
 impl Column {
+    /// The option that would take a text as an address, because it is a number or may be one, in parentheses.
+    /// `numbers` is the family that it has already.
+    #[must_use]
+    pub fn hint(&self, numbers: Option<Family>, text: &[u8]) -> &'static str {
+        let is_number = text.iter().all(u8::is_ascii_digit);
+        match self.refusal() == NO_ADDRESS && numbers.is_none() && is_number {
+            true => " (--address-numbers takes numbers as addresses)",
+            false => "",
+        }
+    }
+
     /// The reason why a wrong cell of it is refused: `no address`.
     #[must_use]
     pub const fn refusal(&self) -> &'static str {
@@ -44,7 +57,7 @@ impl Column {
             Role::Protocol => "no protocol",
             Role::SourcePort | Role::DestinationPort => "no port",
             Role::IcmpType | Role::IcmpCode => "no number of a byte",
-            _ => "no address",
+            _ => NO_ADDRESS,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `build`.
 
+use std::process::Command;
+
 use wirespeed::{IpReader, Labels};
 
 use crate::common::Folder;
@@ -298,6 +300,31 @@ fn what_cannot_be_written_is_said() {
     folder.run("build --fib v4 -o cap.img --memory-cap 1000").refused(&["cap of 1000"]);
     assert!(!folder.path("cap.img").exists());
     folder.run("build --fib v4").status(2);
+}
+
+/// The real nft checks the sets. Its kernel has to let this user make a network namespace.
+#[test]
+fn nft_takes_sets_of_prefixes_within_others() {
+    let folder = Folder::new();
+    folder.write(
+        "list",
+        "10.0.0.0/8\n10.1.0.0/16\n10.1.2.3/32\n192.0.2.0/25\n192.0.2.128/25\n255.255.255.255/32\n\
+         2001:db8::/32\n2001:db8:1::/48\n2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/128\n",
+    );
+    let checks = |file: &str| {
+        let nft = ["-n", "nft", "-c", "-j", "-f"];
+        Command::new("unshare").args(nft).arg(folder.path(file)).output().ok()
+    };
+    folder.write("no-set", "{\"nftables\":[]}");
+    if !checks("no-set").is_some_and(|output| output.status.success()) {
+        eprintln!("skipped: nft can't be run in a network namespace");
+        return;
+    }
+    for family in [4, 6] {
+        folder.run(&format!("build --fib list --family {family} --to nft-sets -o set")).ok();
+        let output = checks("set").unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 /// Sets and payloads: each read again is what was written.

@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
+use wirespeed::IpReader;
 use wirespeed::names::NameBatch;
 use wirespeed::names::read::Former;
-use wirespeed_commands::enrich::{Key, Kind, flow, push_name};
+use wirespeed_commands::enrich::{self, Key, Kind, Placed, flow, in_family, push_name};
 use wirespeed_commands::rules::Flow;
+use wirespeed_fib::NextHop;
 use wirespeed_records::Records;
 
 /// The cells of a block.
@@ -35,14 +37,10 @@ pub(super) struct WrongCell {
 }
 
 /// The keys of a column, or of the columns of a 5-tuple.
-pub(super) enum Keys {
-    Addresses(Addresses),
-    Names(Placed<NameBatch>),
-    Flows(Placed<Vec<Flow>>),
-}
+pub(super) type Keys = enrich::Keys<Addresses>;
 
 /// The addresses of a column. Most are of IPv4, so these are looked up as they lie.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Addresses {
     /// The IPv4 address of each record; of a record without one, any.
     pub(super) v4: Vec<u32>,
@@ -53,69 +51,55 @@ pub(super) struct Addresses {
     pub(super) none: Vec<usize>,
 }
 
-/// The keys of those records that have one.
-#[derive(Default)]
-pub(super) struct Placed<K> {
-    pub(super) keys: K,
-    /// The place of each record's key.
-    pub(super) places: Vec<Option<u32>>,
+pub(super) fn new(kind: Kind) -> Keys {
+    match kind {
+        Kind::Addresses => Keys::Addresses(Addresses::default()),
+        Kind::Names | Kind::Domains => Keys::Names(Placed::default()),
+        Kind::Rules => Keys::Flows(Placed::default()),
+    }
 }
 
-impl Keys {
-    pub(super) fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::Addresses => Self::Addresses(Addresses::default()),
-            Kind::Names | Kind::Domains => Self::Names(Placed::default()),
-            Kind::Rules => Self::Flows(Placed::default()),
+/// Takes the keys out of the cells. Returns how many there are. `wrong` gets the cells that hold none.
+pub(super) fn parse(
+    keys: &mut Keys,
+    of: &Key,
+    cells: Cells<'_>,
+    former: &mut Former,
+    wrong: &mut Vec<WrongCell>,
+) -> usize {
+    match keys {
+        Keys::Addresses(addresses) => addresses.parse(of, cells, wrong),
+        Keys::Names(names) => {
+            names.keys.clear();
+            let cell = |record| cells.cell(record, of.first).trim_ascii();
+            let push = |names: &mut NameBatch, record| {
+                push_name(names, of.kind, cell(record), former).map_err(|()| of.first)
+            };
+            place(names, cells.len(), push, wrong)
         }
-    }
-
-    /// Takes the keys out of the cells. Returns how many there are. `wrong` gets the cells that hold none.
-    pub(super) fn parse(
-        &mut self,
-        of: &Key,
-        cells: Cells<'_>,
-        former: &mut Former,
-        wrong: &mut Vec<WrongCell>,
-    ) -> usize {
-        match self {
-            Self::Addresses(addresses) => addresses.parse(of, cells, wrong),
-            Self::Names(names) => {
-                names.keys.clear();
-                let cell = |record| cells.cell(record, of.first).trim_ascii();
-                let push = |names: &mut NameBatch, record| {
-                    push_name(names, of.kind, cell(record), former).map_err(|()| of.first)
-                };
-                names.parse(cells.len(), push, wrong)
-            }
-            Self::Flows(flows) => {
-                flows.keys.clear();
-                let push = |flows: &mut Vec<Flow>, record| {
-                    let cell = |at| cells.cell(record, of.first + at).trim_ascii();
-                    let flow = flow(&of.columns, cell, |at| of.address(cell(at)));
-                    let flow = flow.map_err(|at| of.first + at)?;
-                    let place = u32::try_from(flows.len()).map_err(|_| of.first)?;
-                    flows.extend(flow);
-                    Ok(flow.map(|_| place))
-                };
-                flows.parse(cells.len(), push, wrong)
-            }
+        Keys::Flows(flows) => {
+            flows.keys.clear();
+            let push = |flows: &mut Vec<Flow>, record| {
+                let cell = |at| cells.cell(record, of.first + at).trim_ascii();
+                let flow = flow(&of.columns, cell, |at| of.address(cell(at)));
+                let flow = flow.map_err(|at| of.first + at)?;
+                let place = u32::try_from(flows.len()).map_err(|_| of.first)?;
+                flows.extend(flow);
+                Ok(flow.map(|_| place))
+            };
+            place(flows, cells.len(), push, wrong)
         }
     }
 }
 
-impl Keys {
-    /// The number of addresses or flows of IPv4, and of IPv6.
-    pub(super) fn by_family(&self) -> [u64; 2] {
-        let (all, v6) = match self {
-            Self::Addresses(Addresses { v4, v6, none, .. }) => (v4.len() - none.len(), v6.len()),
-            Self::Names(_) => (0, 0),
-            Self::Flows(flows) => {
-                (flows.keys.len(), flows.keys.iter().filter(|flow| flow.src.is_ipv6()).count())
-            }
-        };
-        [(all - v6) as u64, v6 as u64]
-    }
+/// The number of addresses or flows of IPv4, and of IPv6.
+pub(super) fn by_family(keys: &Keys) -> [u64; 2] {
+    let (all, v6) = match keys {
+        Keys::Addresses(Addresses { v4, v6, none, .. }) => (v4.len() - none.len(), v6.len()),
+        Keys::Names(_) => (0, 0),
+        Keys::Flows(flows) => (flows.keys.len(), flows.keys.iter().filter(|flow| flow.src.is_ipv6()).count()),
+    };
+    [(all - v6) as u64, v6 as u64]
 }
 
 impl Addresses {
@@ -143,9 +127,31 @@ impl Addresses {
         });
         cells.len() - none.len()
     }
+}
 
-    /// The address of a record that has one.
-    pub(super) fn of(&self, record: usize) -> IpAddr {
+impl enrich::Addresses for Addresses {
+    fn look_up(&self, reader: &IpReader, prefix: bool, indexes: &mut Vec<NextHop>, lengths: &mut Vec<u8>) {
+        let Self { v4, v6, of_v6, none } = self;
+        if v6.len() + none.len() < v4.len() {
+            in_family(reader.v4(), v4, prefix, indexes, lengths);
+        } else {
+            indexes.resize(v4.len(), NextHop::NONE);
+            lengths.resize(v4.len(), 0);
+        }
+        if !v6.is_empty() {
+            let (mut found, mut lengths_found) = (Vec::new(), Vec::new());
+            in_family(reader.v6(), v6, prefix, &mut found, &mut lengths_found);
+            for (place, &record) in of_v6.iter().enumerate() {
+                indexes[record] = found[place];
+                lengths[record] = lengths_found[place];
+            }
+        }
+        for &record in none {
+            indexes[record] = NextHop::NONE;
+        }
+    }
+
+    fn of(&self, record: usize) -> IpAddr {
         match self.of_v6.binary_search(&record) {
             Ok(place) => IpAddr::V6(self.v6[place].into()),
             Err(_) => IpAddr::V4(self.v4[record].into()),
@@ -153,27 +159,20 @@ impl Addresses {
     }
 }
 
-impl<K> Placed<K> {
-    /// Takes the keys of records by `push`, which returns the place of a key, or the column that is wrong.
-    fn parse(
-        &mut self,
-        records: usize,
-        mut push: impl FnMut(&mut K, usize) -> Result<Option<u32>, usize>,
-        wrong: &mut Vec<WrongCell>,
-    ) -> usize {
-        self.places.clear();
-        let Self { keys, places } = self;
-        places.extend((0..records).map(|record| {
-            push(keys, record).unwrap_or_else(|column| {
-                wrong.push(WrongCell { record, column });
-                None
-            })
-        }));
-        places.iter().flatten().count()
-    }
-
-    /// The place of a record's key.
-    pub(super) fn place(&self, record: usize) -> Option<usize> {
-        self.places[record].map(|place| place as usize)
-    }
+/// Takes the keys of records by `push`, which returns the place of a key, or the column that is wrong.
+fn place<K>(
+    placed: &mut Placed<K>,
+    records: usize,
+    mut push: impl FnMut(&mut K, usize) -> Result<Option<u32>, usize>,
+    wrong: &mut Vec<WrongCell>,
+) -> usize {
+    let Placed { keys, places } = placed;
+    places.clear();
+    places.extend((0..records).map(|record| {
+        push(keys, record).unwrap_or_else(|column| {
+            wrong.push(WrongCell { record, column });
+            None
+        })
+    }));
+    places.iter().flatten().count()
 }

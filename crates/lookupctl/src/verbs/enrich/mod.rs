@@ -7,7 +7,6 @@
 //! files of tables, looked at each second ─► read beside the running work
 //! ```
 
-mod answers;
 mod columns;
 mod keys;
 mod parquet;
@@ -23,19 +22,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_commands::enrich::{Followed, Spec, TableArguments};
 use wirespeed_commands::stdin;
-use wirespeed_fib::Family;
 use wirespeed_input::Source;
 use wirespeed_records::{Format, Splitter};
 
 use crate::number::parse_positive;
 use crate::output::is_no_input;
 use crate::verbs::generate::Common;
-use crate::{Outcome, family, interrupt, threads};
+use crate::{Outcome, interrupt, threads};
 use pipeline::Pipeline;
 
 /// Bytes that are read at a time.
@@ -58,12 +56,6 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     tables: TableArguments,
-
-    /// Family of addresses that are decimal numbers. IPv4 addresses are then numbers up to 4294967295, those
-    /// of IPv6 up to 2^128 - 1, in cells and in JSON; addresses in text stand beside them. By default a
-    /// number is wrong: a column does not tell of which family it is, or whether it has addresses at all
-    #[arg(long, value_name = "4|6", value_parser = family::parse)]
-    address_numbers: Option<Family>,
 
     /// Worker threads. The default is the number of cores
     #[arg(long, value_name = "N", value_parser = threads::parser())]
@@ -143,7 +135,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         followed.push(table);
         versions.push(version);
     }
-    let given = options.tables.given(options.address_numbers);
+    let given = options.tables.given();
     let lenient = options.tables.lenient;
     let specs: Vec<Spec> = followed.iter().map(|table| table.spec().clone()).collect();
     let names: Vec<_> = specs.iter().map(|spec| spec.file.name.clone()).collect();
@@ -180,11 +172,7 @@ impl Options {
         if !self.copy {
             self.tables.check_some()?;
         }
-        let specs = self.tables.specs()?;
-        if self.address_numbers.is_some() && !self.tables.takes_addresses() {
-            bail!("--address-numbers is for --table and --rules, and there is none");
-        }
-        Ok(specs)
+        self.tables.specs()
     }
 }
 

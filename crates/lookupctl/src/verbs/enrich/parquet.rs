@@ -51,7 +51,6 @@ pub(super) fn hand_over(source: &Source, options: &Options) -> Result<Outcome> {
 fn only_here(options: &Options) -> Option<&'static str> {
     let given = [
         ("--format", options.format.is_some()),
-        ("--address-numbers", options.address_numbers.is_some()),
         ("--copy", options.copy),
         ("--block", options.block != super::BLOCK),
     ];

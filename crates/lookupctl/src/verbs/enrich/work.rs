@@ -1,12 +1,11 @@
 //! A worker: scans a block, looks its keys up in batches, and writes the records with their new columns.
 
 use wirespeed::names::read::Former;
-use wirespeed_commands::enrich::{Column, Part, Shape, Versions};
+use wirespeed_commands::enrich::{Column, Found, Part, Shape, Versions};
 use wirespeed_fib::NextHop;
 use wirespeed_records::{Block, Content, Flaw, Layout, Records};
 
-use super::answers::Answers;
-use super::keys::{Cells, Keys, WrongCell};
+use super::keys::{self, Cells, Keys, WrongCell};
 use super::pieces::Output;
 use super::values::Values;
 use super::write::{Answered, Texts};
@@ -50,7 +49,7 @@ pub(super) struct Worker {
     /// The keys of each column that is looked up.
     keys: Vec<Keys>,
     /// The answers for each column, those of each table.
-    answers: Vec<Answers>,
+    answers: Vec<Found>,
     former: Former,
     wrong: Vec<WrongCell>,
     texts: Texts,
@@ -103,11 +102,11 @@ impl Worker {
         let Self { records, keys, former, wrong, .. } = self;
         let cells = Cells { block, records };
         if keys.is_empty() {
-            keys.extend(shape.keys.iter().map(|key| Keys::new(key.kind)));
+            keys.extend(shape.keys.iter().map(|key| keys::new(key.kind)));
         }
         wrong.clear();
         for ((keys, of), count) in keys.iter_mut().zip(&shape.keys).zip(&mut done.counts) {
-            count.looked_up += keys.parse(of, cells, former, wrong) as u64;
+            count.looked_up += keys::parse(keys, of, cells, former, wrong) as u64;
         }
         if wrong.is_empty() && records.are_whole() {
             let len = records.records().len();
@@ -149,10 +148,10 @@ impl Worker {
     /// Looks the keys up in all tables.
     fn look_up(&mut self, shape: &Shape, versions: &Versions<Values>, done: &mut Done) {
         let Self { keys, answers, .. } = self;
-        answers.resize_with(keys.len() * versions.len(), Answers::default);
+        answers.resize_with(keys.len() * versions.len(), Found::default);
         for (key, (keys, answers)) in keys.iter().zip(answers.chunks_mut(versions.len().max(1))).enumerate() {
             let mut matched: Vec<&[NextHop]> = Vec::new();
-            let mut others = keys.by_family();
+            let mut others = keys::by_family(keys);
             for (table, (answers, version)) in answers.iter_mut().zip(&**versions).enumerate() {
                 let parts = || shape.added.iter().filter(|added| (added.key, added.table) == (key, table));
                 if parts().next().is_some() {
@@ -224,14 +223,10 @@ impl Wrong {
     }
 }
 
-/// The option that would take a number, or what may be one, as an address.
+/// The option that would take a cell as an address.
 fn hint(shape: &Shape, column: usize, cell: &[u8]) -> &'static str {
-    let is_address = matches!(not_a(shape, column), "no address");
-    let is_new = shape.keys.iter().all(|key| key.numbers.is_none());
-    match is_address && is_new && cell.iter().all(u8::is_ascii_digit) {
-        true => " (--address-numbers takes numbers as addresses)",
-        false => "",
-    }
+    let numbers = shape.keys.iter().find_map(|key| key.numbers);
+    shape.columns().nth(column).map_or("", |column| column.hint(numbers, cell))
 }
 
 fn not_a(shape: &Shape, column: usize) -> &'static str {

@@ -1,10 +1,9 @@
 //! The records of a block as bytes, with their new columns.
 
-use wirespeed_commands::enrich::{Added, Lookup, Part, Shape, Versions};
+use wirespeed_commands::enrich::{Added, Found, Lookup, Part, Shape, Versions};
 use wirespeed_fib::NextHop;
 use wirespeed_records::{Content, Layout, Records};
 
-use super::answers::Answers;
 use super::keys::Keys;
 use super::pieces::{Output, Piece, Pieces};
 use super::values::{Encoded, Values};
@@ -22,7 +21,7 @@ pub(super) struct Answered<'a> {
     pub(super) versions: &'a Versions<Values>,
     pub(super) keys: &'a [Keys],
     /// The answers for each of the keys, by each of the tables.
-    pub(super) answers: &'a [Answers],
+    pub(super) answers: &'a [Found],
 }
 
 /// Memory for texts that are made for a record.
@@ -40,7 +39,7 @@ struct Column<'a> {
     values: &'a Encoded,
     keys: &'a Keys,
     lookup: &'a Lookup,
-    answers: &'a Answers,
+    answers: &'a Found,
 }
 
 impl<'a> Answered<'a> {

@@ -120,7 +120,7 @@ fn parquet_goes_to_another_program() {
         ran.stderr,
         "[enrich]\n[flows]\n[--table]\n[a=v4]\n[--domain]\n[x]\n[--lenient]\n[-o]\n[out]\n"
     );
-    for option in ["--format csv", "--address-numbers 4", "--copy", "--block 7"] {
+    for option in ["--format csv", "--copy", "--block 7"] {
         let name = option.split(' ').next().unwrap();
         let says = format!("{name} is not for Parquet: flows is a file of Parquet");
         run(&format!("enrich flows -o out {option}"), "bin").refused(&[&says]);

@@ -1,22 +1,69 @@
-//! The answers of a table for the keys of a column.
+//! [`Found`]: what a table says of the keys of records.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
-use wirespeed::engine::Addresses as Family;
-use wirespeed::names::Match;
+use wirespeed::engine;
 use wirespeed::names::lists::{Answer, Verdict};
+use wirespeed::names::{Match, NameBatch};
 use wirespeed::prelude::IpNet;
 use wirespeed::{IpReader, Key, Reader};
-use wirespeed_commands::enrich::{Lookup, Part};
-use wirespeed_commands::rules::Judged;
 use wirespeed_fib::NextHop;
 
-use super::keys::{Addresses, Keys, Placed};
+use super::columns::Part;
+use super::table::Lookup;
+use crate::rules::{Flow, Judged};
 
-#[derive(Default)]
-pub(super) struct Answers {
+/// The keys of records.
+#[derive(Debug)]
+pub enum Keys<A> {
+    /// Addresses, as a program reads them.
+    Addresses(A),
+    /// Names and domains.
+    Names(Placed<NameBatch>),
+    /// 5-tuples.
+    Flows(Placed<Vec<Flow>>),
+}
+
+/// The addresses of records.
+pub trait Addresses {
+    /// Looks each record's address up. `indexes` and `lengths` get a place for each record: the index of the
+    /// answer, which is none for a record without an address, and the length of the prefix if `prefix` asks
+    /// for it.
+    fn look_up(&self, reader: &IpReader, prefix: bool, indexes: &mut Vec<NextHop>, lengths: &mut Vec<u8>);
+
+    /// The address of a record that has one. An IPv4-mapped address is one of IPv4.
+    fn of(&self, record: usize) -> IpAddr;
+}
+
+/// The keys of those records that have one.
+#[derive(Debug, Default)]
+pub struct Placed<K> {
+    /// The keys.
+    pub keys: K,
+    /// The place of each record's key.
+    pub places: Vec<Option<u32>>,
+}
+
+impl<K> Placed<K> {
+    /// The place of a record's key.
+    pub fn place(&self, record: usize) -> Option<usize> {
+        self.places[record].map(|place| place as usize)
+    }
+
+    /// Gives each record the index of its key's answer.
+    fn to_records(&self, index: impl Fn(usize) -> u32, indexes: &mut Vec<NextHop>) {
+        indexes.clear();
+        let places = self.places.iter();
+        indexes.extend(places.map(|place| NextHop(place.map_or(0, |place| index(place as usize)))));
+    }
+}
+
+/// The answers of a table. Their memory is used again for the next keys.
+#[derive(Debug, Default)]
+pub struct Found {
     /// The index of each record's answer. None if nothing matches; of a list, also for an exception.
-    pub(super) indexes: Vec<NextHop>,
+    pub indexes: Vec<NextHop>,
     /// The lengths of the prefixes of addresses that matched, if they are asked for.
     lengths: Vec<u8>,
     /// The answers for names, at the places of keys.
@@ -25,22 +72,20 @@ pub(super) struct Answers {
     listed: Vec<Option<Answer>>,
     /// The answers for flows, at the places of keys.
     judged: Vec<Judged>,
-    /// The answers for IPv6, before they go to their records.
-    v6: (Vec<NextHop>, Vec<u8>),
 }
 
-impl Answers {
+impl Found {
     /// Looks keys up in a table of their kind. `prefix` says that prefixes are asked for.
-    pub(super) fn look_up(&mut self, keys: &Keys, lookup: &Lookup, prefix: bool) {
-        let Self { indexes, matches, listed, judged, .. } = self;
+    pub fn look_up<A: Addresses>(&mut self, keys: &Keys<A>, lookup: &Lookup, prefix: bool) {
+        let Self { indexes, lengths, matches, listed, judged } = self;
         match (keys, lookup) {
             (Keys::Addresses(addresses), Lookup::Addresses(table)) => {
-                self.addresses(addresses, &table.reader, prefix);
+                addresses.look_up(&table.reader, prefix, indexes, lengths);
             }
             (Keys::Names(names), Lookup::Names(reader)) => {
                 matches.resize(names.keys.len(), Match::NONE);
                 reader.match_batch(&names.keys, matches);
-                to_records(names, |place| matches[place].result, indexes);
+                names.to_records(|place| matches[place].result, indexes);
             }
             (Keys::Names(names), Lookup::Domains(list)) => {
                 listed.resize(names.keys.len(), None);
@@ -49,42 +94,22 @@ impl Answers {
                     Some(Answer { verdict: Verdict::Exception, .. }) | None => 0,
                     Some(answer) => answer.verdict.result(),
                 };
-                to_records(names, index, indexes);
+                names.to_records(index, indexes);
             }
             (Keys::Flows(flows), Lookup::Rules(rules)) => {
                 rules.judge(&flows.keys, judged);
-                to_records(flows, |place| judged[place].number, indexes);
+                flows.to_records(|place| judged[place].number, indexes);
             }
             _ => unreachable!("the plan pairs keys with tables of their kind"),
         }
     }
 
-    fn addresses(&mut self, keys: &Addresses, reader: &IpReader, prefix: bool) {
-        let Self { indexes, lengths, v6: (of_v6, lengths_of_v6), .. } = self;
-        if keys.v6.len() + keys.none.len() < keys.v4.len() {
-            in_family(reader.v4(), &keys.v4, prefix, indexes, lengths);
-        } else {
-            indexes.resize(keys.v4.len(), NextHop::NONE);
-            lengths.resize(keys.v4.len(), 0);
-        }
-        if !keys.v6.is_empty() {
-            in_family(reader.v6(), &keys.v6, prefix, of_v6, lengths_of_v6);
-            for (place, &record) in keys.of_v6.iter().enumerate() {
-                indexes[record] = of_v6[place];
-                lengths[record] = lengths_of_v6[place];
-            }
-        }
-        for &record in &keys.none {
-            indexes[record] = NextHop::NONE;
-        }
-    }
-
     /// Writes a part of a record's answer that is no value. Returns whether it has one.
-    pub(super) fn write(
+    pub fn write<A: Addresses>(
         &self,
         part: Part,
         record: usize,
-        keys: &Keys,
+        keys: &Keys<A>,
         lookup: &Lookup,
         into: &mut String,
     ) -> bool {
@@ -100,14 +125,20 @@ impl Answers {
     }
 
     /// Writes the reasons why the answer for a record's flow is uncertain.
-    fn because(&self, record: usize, keys: &Keys, into: &mut String) -> bool {
+    fn because<A>(&self, record: usize, keys: &Keys<A>, into: &mut String) -> bool {
         let Keys::Flows(flows) = keys else { return false };
         let because = flows.place(record).and_then(|place| self.judged[place].because.as_deref());
         because.inspect(|because| into.push_str(because)).is_some()
     }
 
     /// Writes the prefix that matched a record's key.
-    fn prefix(&self, record: usize, keys: &Keys, lookup: &Lookup, into: &mut String) -> bool {
+    fn prefix<A: Addresses>(
+        &self,
+        record: usize,
+        keys: &Keys<A>,
+        lookup: &Lookup,
+        into: &mut String,
+    ) -> bool {
         match keys {
             Keys::Addresses(addresses) => {
                 let net = IpNet::new(addresses.of(record), self.lengths[record]).map(|net| net.trunc());
@@ -129,7 +160,7 @@ impl Answers {
 }
 
 /// Looks addresses of a family up, all or none with their prefixes.
-fn in_family<A: Family, K: Key<A>>(
+pub fn in_family<A: engine::Addresses, K: Key<A>>(
     reader: &Reader<A>,
     keys: &[K],
     prefix: bool,
@@ -146,14 +177,8 @@ fn in_family<A: Family, K: Key<A>>(
     }
 }
 
-/// Gives each record the answer of its key.
-fn to_records<K>(keys: &Placed<K>, index: impl Fn(usize) -> u32, indexes: &mut Vec<NextHop>) {
-    indexes.clear();
-    indexes.extend(keys.places.iter().map(|place| NextHop(place.map_or(0, |place| index(place as usize)))));
-}
-
 /// Writes the public suffix or the registrable domain of a record's domain.
-fn suffix(part: Part, record: usize, keys: &Keys, lookup: &Lookup, into: &mut String) -> bool {
+fn suffix<A>(part: Part, record: usize, keys: &Keys<A>, lookup: &Lookup, into: &mut String) -> bool {
     let (Keys::Names(names), Lookup::Domains(list)) = (keys, lookup) else { return false };
     let found = names.place(record).and_then(|place| list.suffix(names.keys.names().name(place)));
     let name = found.and_then(|found| match part {
