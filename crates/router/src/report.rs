@@ -1,5 +1,7 @@
 //! [`Report`]: what workers did, with the counters of their applications and ports.
 
+use std::time::Instant;
+
 use crate::Stats;
 use crate::io::PortCounts;
 
@@ -14,6 +16,9 @@ pub struct Report {
     pub ports: Vec<(String, PortCounts)>,
     /// The faults of sources that ended early.
     pub damage: Vec<String>,
+    /// The time when the last worker had let all its frames out. What applications free behind that is no
+    /// part of the work. `None` before that.
+    pub ended: Option<Instant>,
 }
 
 impl Report {
@@ -33,5 +38,6 @@ impl Report {
             }
         }
         self.damage.extend(other.damage);
+        self.ended = self.ended.max(other.ended);
     }
 }

@@ -35,8 +35,9 @@ pub fn run<A: App>(
                 let mut worker = make(at)?;
                 worker.share(lateness);
                 worker.run(stop, &published)?;
+                let at_end = Some(Instant::now());
                 ended.well();
-                Ok::<Report, Error>(worker.report())
+                Ok::<Report, Error>(Report { ended: at_end, ..worker.report() })
             };
             let name = format!("worker {at}");
             std::thread::Builder::new()

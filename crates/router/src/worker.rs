@@ -519,6 +519,7 @@ impl<A: App> Worker<A> {
             counters: self.app.counters(),
             ports: ports.clone().map(|port| (port.name().to_owned(), port.counts())).collect(),
             damage: ports.filter_map(|port| Some(format!("{}: {}", port.name(), port.damage()?))).collect(),
+            ended: None,
         }
     }
 

@@ -78,8 +78,8 @@ impl TableFile {
         Ok(())
     }
 
-    /// States an [option](ReadOptions::state) for tables of addresses. A text is `NAME=VALUE` for the table
-    /// of this name, or `VALUE` for all tables without a value of their own.
+    /// States an [option](wirespeed::fib::read::ReadOptions::state) for tables of addresses. A text is
+    /// `NAME=VALUE` for the table of this name, or `VALUE` for all tables without a value of their own.
     pub fn state(files: &mut [Self], option: &str, texts: &[String]) -> Result<(), TableError> {
         each_of(files, texts, |file, value| {
             let stated = file.options.state(option, value);

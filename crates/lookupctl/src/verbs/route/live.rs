@@ -322,7 +322,7 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error).context("routes or interfaces can't be followed any more; forwarding ended");
     }
-    Ok(Done { report, seconds: start.elapsed().as_secs_f64(), workers, sources: states.now() })
+    Ok(Done { sources: states.now(), ..Done::new(report, start, workers) })
 }
 
 /// Takes the frames of all interfaces.

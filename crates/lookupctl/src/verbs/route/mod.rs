@@ -86,6 +86,15 @@ struct Done {
     sources: Vec<State>,
 }
 
+impl Done {
+    /// What began then: applications that let go of a GPU take their time after the last frame.
+    fn new(report: Report, began: Instant, workers: usize) -> Self {
+        let ended = report.ended.unwrap_or_else(Instant::now);
+        let seconds = ended.saturating_duration_since(began).as_secs_f64();
+        Self { report, seconds, workers, sources: Vec::new() }
+    }
+}
+
 /// The GPUs that look up, if there are some and the application looks up there. The switch and the gateway of
 /// tunnels open their own.
 fn fleet(options: &Options) -> Result<Option<Fleet>> {
@@ -123,11 +132,12 @@ fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + 
     let make = |at: usize| -> Result<Worker<A>, Error> {
         pins.pin(at)?;
         let (memory, ports) = wiring.open(at)?;
-        let worker = Worker::new(app(at), memory, ports, options.settings());
-        Ok(match wiring.drops() {
-            Some(sink) => worker.drops(sink),
-            None => worker,
-        })
+        let mut worker = Worker::new(app(at), memory, ports, options.settings());
+        if let Some(sink) = wiring.drops() {
+            worker = worker.drops(sink);
+        }
+        wiring.wait_for_all(&stop);
+        Ok(worker)
     };
     let begin = Instant::now();
     let mut progress = report::Progress::new(options)?;
@@ -148,6 +158,58 @@ fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + 
         report
     })?;
     drop(running);
-    let seconds = wiring.started().unwrap_or(begin).elapsed().as_secs_f64();
-    Ok(Done { report, seconds, workers, sources: Vec::new() })
+    Ok(Done::new(report, wiring.started().unwrap_or(begin), workers))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use wirespeed_router::{Chunk, Memory, PortId, Verdict};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    /// An application that takes its time to begin, one worker after the other, and to end.
+    struct Slow;
+
+    const SLOW: Duration = Duration::from_millis(300);
+
+    impl Slow {
+        fn new(at: usize) -> Self {
+            std::thread::sleep(SLOW * u32::try_from(at).unwrap());
+            Self
+        }
+    }
+
+    impl App for Slow {
+        type Pending = ();
+
+        fn pre_shade(&mut self, _: &mut Chunk, _: &mut Memory) {}
+
+        fn post_shade(&mut self, chunk: &mut Chunk, _: &mut Memory, (): ()) {
+            (0..chunk.len()).for_each(|at| chunk.decide(at, Verdict::Out(PortId(1))));
+        }
+    }
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(SLOW);
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_time_in_which_all_workers_forward() {
+        let line = ["route", "--app", "openflow", "--flows", "/dev/null", "--threads", "2", "--load", "0.01"];
+        let Arguments { options } = Arguments::parse_from(line.into_iter().chain(["--seconds", "0.2"]));
+        let tables = Tables::load(&options, None).unwrap();
+        let done = drive(&options, &Wiring::of(&options, &tables).unwrap(), Slow::new).unwrap();
+        assert!((0.19..0.35).contains(&done.seconds), "{} s", done.seconds);
+        let frames = done.report.stats.frames_out;
+        assert!((500..3000).contains(&frames), "{frames} of 10,000 a second in 0.2 s");
+    }
 }

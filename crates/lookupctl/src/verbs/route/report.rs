@@ -115,7 +115,7 @@ fn counted(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
 
 /// Tells what was done.
 pub(super) fn tell(options: &Options, done: &Done, output: &mut Output) -> Result<()> {
-    let Done { report: Report { stats, counters, ports, damage }, seconds, workers, sources } = done;
+    let Done { report: Report { stats, counters, ports, damage, .. }, seconds, workers, sources } = done;
     let seconds = seconds.max(1e-9);
     let (mpps, gbps) = rates(stats, seconds);
     let us = |share| stats.latency(share).as_secs_f64() * 1e6;

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use wirespeed_openflow::Switch;
@@ -38,6 +39,9 @@ pub(super) struct Wiring {
     switch: Option<Switch>,
     started: Started,
 }
+
+/// How often a worker that is ready looks whether the others are.
+const LOOK: Duration = Duration::from_micros(100);
 
 /// The time when all workers were ready.
 struct Started {
@@ -127,12 +131,21 @@ impl Wiring {
         if let Some(injector) = self.switch.as_ref().and_then(Switch::injector) {
             ports.push(Box::new(injector));
         }
+        Ok((memory, ports))
+    }
+
+    /// Waits until all workers are ready, or nothing is to be done any more. One that began before the others
+    /// would forward frames in a time that does not count.
+    pub(super) fn wait_for_all(&self, stop: &AtomicBool) {
         let mut ready = self.started.ready.lock().unwrap_or_else(PoisonError::into_inner);
         *ready += 1;
         if *ready == self.workers {
             self.started.since.get_or_init(Instant::now);
         }
-        Ok((memory, ports))
+        drop(ready);
+        while self.started().is_none() && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// The time when all workers were ready.
