@@ -153,7 +153,12 @@ fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + 
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let report = run_workers(workers, &stop, make, |report| _ = progress.tell(report, &[]));
+        let report = run_workers(workers, &stop, make, |report| {
+            if let Some(began) = wiring.started() {
+                progress.begin(began);
+                progress.tell(report, &[]);
+            }
+        });
         is_done.store(true, Ordering::Relaxed);
         report
     })?;

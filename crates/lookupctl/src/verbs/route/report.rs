@@ -217,6 +217,11 @@ impl Progress {
         Ok(Self { is_quiet: options.json, metrics, before: Stats::default(), since: Instant::now() })
     }
 
+    /// Leaves the time before out of the first second.
+    pub(super) fn begin(&mut self, began: Instant) {
+        self.since = self.since.max(began);
+    }
+
     /// Takes what was done so far, ten times a second. Returns whether it was time to tell it.
     pub(super) fn tell(&mut self, report: &Report, sources: &[State]) -> bool {
         if let Some(metrics) = &self.metrics {
