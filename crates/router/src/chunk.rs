@@ -104,12 +104,12 @@ impl Chunk {
         self.received
     }
 
-    /// Notes that its size is that for a GPU. The worker does.
+    /// Notes that the chunk has the size for a GPU. Workers call this.
     pub fn set_for_gpu(&mut self) {
         self.is_for_gpu = true;
     }
 
-    /// Whether its size is that for a GPU: others are for the CPU, unless all have to go to a GPU.
+    /// Whether the chunk has the size for a GPU. Other chunks are for the CPU, unless all have to go to a GPU.
     #[must_use]
     pub const fn is_for_gpu(&self) -> bool {
         self.is_for_gpu

@@ -16,8 +16,8 @@ pub struct Report {
     pub ports: Vec<(String, PortCounts)>,
     /// The faults of sources that ended early.
     pub damage: Vec<String>,
-    /// The time when the last worker had let all its frames out. What applications free behind that is no
-    /// part of the work. `None` before that.
+    /// The time when the last worker had let all its frames out. Applications free their memory and their
+    /// devices later. `None` while workers run.
     pub ended: Option<Instant>,
 }
 

@@ -141,7 +141,7 @@ impl Sizing {
         self.is_large && self.large.is_some()
     }
 
-    /// A chunk of the size for a GPU, of `frames` frames, went there or to the CPU.
+    /// Counts the frames of a chunk of the size for a GPU by the device that had them.
     pub(crate) fn went(&mut self, is_by_gpu: bool, frames: usize) {
         self.went[usize::from(is_by_gpu)] += frames;
     }

@@ -87,7 +87,8 @@ struct Done {
 }
 
 impl Done {
-    /// What began then: applications that let go of a GPU take their time after the last frame.
+    /// A run that began at `began`. Its seconds end with the last frame: applications may take long to let go
+    /// of a GPU.
     fn new(report: Report, began: Instant, workers: usize) -> Self {
         let ended = report.ended.unwrap_or_else(Instant::now);
         let seconds = ended.saturating_duration_since(began).as_secs_f64();
@@ -182,7 +183,7 @@ mod tests {
     /// An application that takes its time to begin, one worker after the other, and to end.
     struct Slow;
 
-    const SLOW: Duration = Duration::from_millis(300);
+    const SLOW: Duration = Duration::from_millis(500);
 
     impl Slow {
         fn new(at: usize) -> Self {
@@ -213,8 +214,8 @@ mod tests {
         let Arguments { options } = Arguments::parse_from(line.into_iter().chain(["--seconds", "0.2"]));
         let tables = Tables::load(&options, None).unwrap();
         let done = drive(&options, &Wiring::of(&options, &tables).unwrap(), Slow::new).unwrap();
-        assert!((0.19..0.35).contains(&done.seconds), "{} s", done.seconds);
-        let frames = done.report.stats.frames_out;
-        assert!((500..3000).contains(&frames), "{frames} of 10,000 a second in 0.2 s");
+        assert!((0.19..0.6).contains(&done.seconds), "{} s", done.seconds);
+        let (frames, all) = (done.report.stats.frames_out as f64, done.seconds * 10_000.0);
+        assert!((all * 0.3..all * 1.3 + 100.0).contains(&frames), "{frames} of {all} frames");
     }
 }
