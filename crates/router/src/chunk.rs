@@ -109,7 +109,8 @@ impl Chunk {
         self.is_for_gpu = true;
     }
 
-    /// Whether the chunk has the size for a GPU. Other chunks are for the CPU, unless all have to go to a GPU.
+    /// Whether the chunk has the size for a GPU. Other chunks are for the CPU, unless all have to go to a
+    /// GPU.
     #[must_use]
     pub const fn is_for_gpu(&self) -> bool {
         self.is_for_gpu
