@@ -45,6 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod any_app;
 mod app;
 pub mod apps;
 mod chunk;

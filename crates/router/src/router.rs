@@ -5,18 +5,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::worker::{Published, Worker};
-use crate::{App, Error, Report};
+use crate::{Error, Report};
 
 /// Runs a number of workers until `stop` is set, or until all have ended because their ports give no more
 /// frames. `make` makes each worker on its own thread. `told` gets what all did so far, ten times a second,
 /// on the caller's thread.
 ///
 /// If a worker fails, the others are stopped, and the error is returned.
-pub fn run<A: App>(
+pub fn run<'a>(
     workers: usize,
     stop: &AtomicBool,
-    make: impl Fn(usize) -> Result<Worker<A>, Error> + Sync,
+    make: impl Fn(usize) -> Result<Worker<'a>, Error> + Sync,
     mut told: impl FnMut(&Report),
+) -> Result<Report, Error> {
+    run_all(workers, stop, &make, &mut told)
+}
+
+/// Does what [`run`] does, for which it is compiled once.
+fn run_all<'a>(
+    workers: usize,
+    stop: &AtomicBool,
+    make: &(dyn Fn(usize) -> Result<Worker<'a>, Error> + Sync),
+    told: &mut dyn FnMut(&Report),
 ) -> Result<Report, Error> {
     /// How often the caller's thread looks whether all have ended.
     const LOOK: Duration = Duration::from_millis(10);
@@ -26,7 +36,7 @@ pub fn run<A: App>(
     let lateness = &Arc::default();
     let published: Vec<Arc<Published>> = (0..workers).map(|_| Arc::default()).collect();
     std::thread::scope(|scope| {
-        let (running, make) = (&running, &make);
+        let running = &running;
         let work = |(at, published): (usize, &Arc<Published>)| {
             let published = Arc::clone(published);
             // A thread that can't be started has ended, too.

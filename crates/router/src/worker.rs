@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::any_app::{AnyApp, any};
 use crate::io::Port;
 use crate::lateness::Lateness;
 use crate::sizing::{Sizing, UNDER_WAY};
@@ -99,8 +100,8 @@ impl Queue {
 }
 
 /// A thread's part of a router.
-pub struct Worker<A: App> {
-    app: A,
+pub struct Worker<'a> {
+    app: Box<dyn AnyApp + 'a>,
     memory: Memory,
     queues: Vec<Queue>,
     kernel: Option<Box<dyn Kernel>>,
@@ -108,7 +109,7 @@ pub struct Worker<A: App> {
     sizing: Sizing,
     /// Whether all ports let their frames wait, so that none has to be dropped for a full port.
     loses_nothing: bool,
-    under_way: VecDeque<(Chunk, A::Pending)>,
+    under_way: VecDeque<Chunk>,
     spare: Vec<Chunk>,
     stats: Stats,
     tracer: Tracer,
@@ -121,9 +122,13 @@ pub trait DropSink: Send {
     fn dropped(&mut self, reason: Reason, frame: &[u8]);
 }
 
-impl<A: App> Worker<A> {
+impl<'a> Worker<'a> {
     /// A worker with an application and ports. The ports' frames are of this memory.
-    pub fn new(app: A, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
+    pub fn new(app: impl App + 'a, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
+        Self::of(any(app), memory, ports, settings)
+    }
+
+    fn of(app: Box<dyn AnyApp + 'a>, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
         let queue = |port| Queue {
             port,
             open: Chunk::new(settings.chunk),
@@ -185,11 +190,6 @@ impl<A: App> Worker<A> {
     /// Shares what is known about late frames with the other workers.
     pub(crate) fn share(&mut self, lateness: &Arc<Lateness>) {
         self.sizing.share(lateness);
-    }
-
-    /// The application.
-    pub const fn app(&self) -> &A {
-        &self.app
     }
 
     /// The ports.
@@ -281,8 +281,8 @@ impl<A: App> Worker<A> {
             chunk.set_for_gpu();
         }
         self.tracer.received(&chunk, &self.memory, self.queues[at].port.name());
-        let pending = self.app.pre_shade(&mut chunk, &mut self.memory);
-        self.under_way.push_back((chunk, pending));
+        self.app.pre_shade(&mut chunk, &mut self.memory);
+        self.under_way.push_back(chunk);
         Ok(())
     }
 
@@ -298,20 +298,17 @@ impl<A: App> Worker<A> {
     /// Ends chunks that are done, in order, and waits for the first ones until at most `most` are under way.
     fn finish(&mut self, most: usize) -> Result<bool, Error> {
         let mut is_busy = false;
-        while let Some((_, pending)) = self.under_way.front()
-            && (self.under_way.len() > most || self.app.is_ready(pending))
-        {
-            // There is a first one.
-            let Some((chunk, pending)) = self.under_way.pop_front() else { break };
-            self.end(chunk, pending)?;
+        while self.under_way.len() > most || self.app.is_ready() {
+            let Some(chunk) = self.under_way.pop_front() else { break };
+            self.end(chunk)?;
             is_busy = true;
         }
         Ok(is_busy)
     }
 
     /// Ends a chunk: the application decides, and the frames go where it says.
-    fn end(&mut self, mut chunk: Chunk, pending: A::Pending) -> Result<(), Error> {
-        self.app.post_shade(&mut chunk, &mut self.memory, pending);
+    fn end(&mut self, mut chunk: Chunk) -> Result<(), Error> {
+        self.app.post_shade(&mut chunk, &mut self.memory);
         self.stats.chunk(chunk.is_by_gpu(), chunk.received(), self.sizing.why());
         self.tracer.decided(&chunk, &self.memory, |port| {
             self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
@@ -503,7 +500,7 @@ impl<A: App> Worker<A> {
             .iter()
             .map(|queue| queue.open.len() + queue.forwarded.len() - queue.added)
             .sum::<usize>()
-            + self.under_way.iter().map(|(chunk, _)| chunk.received()).sum::<usize>();
+            + self.under_way.iter().map(Chunk::received).sum::<usize>();
         self.stats.queued = in_chunks as u64;
         debug_assert!(self.stats.is_whole(), "{:?}", self.stats);
         let report = self.report();
@@ -529,7 +526,7 @@ impl<A: App> Worker<A> {
             |queue: &Queue| queue.port.held() + queue.open.len() + queue.forwarded.len() + queue.made.len();
         let held = self.memory.free()
             + self.queues.iter().map(of).sum::<usize>()
-            + self.under_way.iter().map(|(chunk, _)| chunk.len() + chunk.made.len()).sum::<usize>();
+            + self.under_way.iter().map(|chunk| chunk.len() + chunk.made.len()).sum::<usize>();
         let buffers = self.memory.buffers() as usize;
         if held == buffers { Ok(()) } else { Err(Error::Unaccounted { held, buffers }) }
     }

@@ -274,12 +274,16 @@ impl Common {
         path: Option<&Path>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
+        Self::write_boxed(path, Box::new(write))
+    }
+
+    fn write_boxed(path: Option<&Path>, write: Writing<'_>) -> Result<()> {
         let path = output::file(path);
         let _busy = Busy::unless_seen("writing", path.is_some());
-        let Some(path) = path else { return Self::write_quietly(None, write) };
+        let Some(path) = path else { return put(None, write) };
         // A signal ends the writing as a failure does, so that no unfinished file stays.
         let _running = Running::begin();
-        match Self::write_quietly(Some(path), |to| write(&mut UntilSignal(to))) {
+        match put(Some(path), Box::new(|to| write(&mut UntilSignal(to)))) {
             Err(_) if is_interrupted() => Err(Interrupted("the file was whole").into()),
             written => written,
         }
@@ -290,19 +294,27 @@ impl Common {
         path: Option<&Path>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Some(path) = output::file(path) else {
-            let mut output = Output::new();
-            write(&mut output)?;
-            return output.finish();
-        };
-        let replaced = replace_file(path, |file| -> Result<()> {
-            let mut file = BufWriter::new(file);
-            write(&mut file)?;
-            Ok(file.flush()?)
-        });
-        let Err(error) = replaced else { return Ok(()) };
-        // An error of what `write` reads says where it is.
-        let is_of_file = error.chain().len() == 1 && error.is::<std::io::Error>();
-        Err(if is_of_file { error.context(path.display().to_string()) } else { error })
+        put(output::file(path), Box::new(write))
     }
+}
+
+/// A function that writes an output. Its type is not needed, so what is around it is compiled once.
+type Writing<'w> = Box<dyn FnOnce(&mut dyn Write) -> Result<()> + 'w>;
+
+/// Writes to a file, or to standard output.
+fn put(path: Option<&Path>, write: Writing<'_>) -> Result<()> {
+    let Some(path) = path else {
+        let mut output = Output::new();
+        write(&mut output)?;
+        return output.finish();
+    };
+    let replaced = replace_file(path, |file| -> Result<()> {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        Ok(file.flush()?)
+    });
+    let Err(error) = replaced else { return Ok(()) };
+    // An error of what `write` reads says where it is.
+    let is_of_file = error.chain().len() == 1 && error.is::<std::io::Error>();
+    Err(if is_of_file { error.context(path.display().to_string()) } else { error })
 }

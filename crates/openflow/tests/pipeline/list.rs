@@ -102,6 +102,5 @@ pub(crate) fn run_while(
         sent.extend(list.lock().unwrap().drain(..).map(|bytes| (port, bytes)));
     }
     sent.sort();
-    use wirespeed_router::App;
-    (stats, sent, worker.app().counters())
+    (stats, sent, worker.report().counters)
 }

@@ -375,7 +375,7 @@ fn from_memory(database: &Database, source: Source, count: u64) -> [u64; 3] {
     let stats = worker.run(&AtomicBool::new(false), &Published::default()).unwrap();
     assert!(stats.is_whole());
     assert_eq!((stats.frames_in, stats.dropped.all()), (count, 0), "{:?}", stats.dropped);
-    let counters = wirespeed_router::App::counters(worker.app());
+    let counters = worker.report().counters;
     let of = |name: &str| counters.iter().find(|(known, _)| *known == name).unwrap().1;
     ["esp_sealed", "esp_opened", "esp_mappings_changed"].map(of)
 }

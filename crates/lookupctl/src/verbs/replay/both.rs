@@ -21,7 +21,6 @@ use wirespeed_fib::{NextHop, V4, V6};
 
 use super::place::{CpuKeys, CpuLane, GpuState, Lane, Place, gpu_state, only};
 use super::plan::Plan;
-use super::worker::Worker;
 use crate::device::On;
 
 /// A trace of both families, looked up on the CPU or on GPUs.
@@ -60,7 +59,7 @@ impl Place for InBoth<'_> {
         self.v4.keys.len() + self.v6.keys.len()
     }
 
-    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
+    fn lane(&self, plan: &Plan) -> Box<dyn Lane + '_> {
         let is_on_gpu = self.v4.offload.is_some() || self.v6.offload.is_some();
         Box::new(BothLane {
             split: Split { v4: self.v4.keys.len(), len: self.len() },
@@ -87,7 +86,7 @@ impl<A: Addresses> Place for OfFamily<'_, A> {
         self.keys.len()
     }
 
-    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
+    fn lane(&self, plan: &Plan) -> Box<dyn Lane + '_> {
         let found = vec![NextHop::NONE; plan.batch.min(self.keys.len())];
         Box::new(CpuLane::new(FamilyKeys { keys: self.keys, cpu: &self.cpu, found }))
     }

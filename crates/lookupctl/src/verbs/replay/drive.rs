@@ -73,8 +73,8 @@ impl Plan {
                 self.teams().flat_map(|(team, _)| (0..team.threads).map(move |thread| (team, thread)));
             let workers: Vec<_> = threads
                 .map(|(team, thread)| {
-                    let mut worker = place.lane(&team);
-                    (team, scope.spawn(move || worker.work(&team, thread, start, stop)))
+                    let mut lane = place.lane(&team);
+                    (team, scope.spawn(move || team.work(thread, &mut *lane, start, stop)))
                 })
                 .collect();
             let to_its_end = feeder.as_ref().is_some_and(|feeder| feeder.to_its_end);
@@ -117,7 +117,7 @@ impl Plan {
     pub(super) fn work(
         &self,
         thread: usize,
-        lane: &mut impl Lane,
+        lane: &mut dyn Lane,
         start: &Barrier,
         stop: &AtomicBool,
     ) -> (Latencies, Instant) {
@@ -155,7 +155,7 @@ impl Plan {
     /// Looks batches up in order, with as many under way as the lane allows.
     fn look_up(
         &self,
-        lane: &mut impl Lane,
+        lane: &mut dyn Lane,
         mut batches: impl Iterator<Item = usize>,
         mut each: impl FnMut(&[NextHop]),
     ) {
@@ -228,9 +228,9 @@ impl Plan {
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut worker) = (*self, place.lane(self));
+                    let (plan, mut lane) = (*self, place.lane(self));
                     let batches = thread * share..self.batches().min((thread + 1) * share);
-                    scope.spawn(move || worker.pass_over(&plan, batches))
+                    scope.spawn(move || plan.pass_over(batches, &mut *lane))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a lookup thread does not panic")).collect()
@@ -243,7 +243,7 @@ impl Plan {
     }
 
     /// One thread's part of a pass.
-    pub(super) fn pass_over(&self, batches: Range<usize>, lane: &mut impl Lane) -> Pass {
+    pub(super) fn pass_over(&self, batches: Range<usize>, lane: &mut dyn Lane) -> Pass {
         let mut pass = Pass { checksum: 0, matched: Vec::with_capacity(batches.len()) };
         self.look_up(lane, batches, |next_hops| pass.add(next_hops));
         pass

@@ -15,7 +15,6 @@ mod plan;
 pub(in crate::verbs) mod play;
 mod ready;
 pub(in crate::verbs) mod report;
-mod worker;
 
 pub(in crate::verbs) use arguments::{DriveArguments, Updates, parse_seconds, parse_time};
 pub(crate) use options::Options;

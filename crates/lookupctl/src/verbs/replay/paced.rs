@@ -37,12 +37,12 @@ impl Trial {
             let (begin, cpu_before) = (Instant::now() + LEAD, cpu_seconds());
             let workers: Vec<_> = workers
                 .into_iter()
-                .map(|(team, part, thread, mut worker)| {
+                .map(|(team, part, thread, mut lane)| {
                     // The last batch of the trace may be a short one.
                     #[allow(clippy::cast_precision_loss)] // a rate
                     let interval = team.len as f64 / team.batches() as f64 / (rate * part);
                     let paced = Paced { plan: team, thread, begin, interval, time };
-                    (team, scope.spawn(move || worker.work_paced(&paced)))
+                    (team, scope.spawn(move || paced.work(&mut *lane)))
                 })
                 .collect();
             let (mut driven, mut is_behind) = (Driven::default(), false);
@@ -80,7 +80,7 @@ pub(in crate::verbs) struct Paced {
 
 impl Paced {
     /// Sends batches as they are due, and takes them as they come back.
-    pub(super) fn work(&self, lane: &mut impl Lane) -> (Latencies, Instant, bool) {
+    pub(super) fn work(&self, lane: &mut dyn Lane) -> (Latencies, Instant, bool) {
         let mut latencies = Latencies::new();
         let mut sent = VecDeque::with_capacity(lane.depth());
         let (end, give_up) = (self.begin + self.time, self.begin + self.time + self.grace());

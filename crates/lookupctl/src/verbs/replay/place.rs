@@ -19,7 +19,6 @@ use wirespeed_sail::{FibId, SailMTable};
 use wirespeed_table::Keys;
 
 use super::plan::Plan;
-use super::worker::Worker;
 use crate::device::On;
 
 /// Where a trace is looked up.
@@ -28,7 +27,7 @@ pub(in crate::verbs) trait Place {
     fn len(&self) -> usize;
 
     /// A lane for one thread of a plan.
-    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_>;
+    fn lane(&self, plan: &Plan) -> Box<dyn Lane + '_>;
 
     /// The state of the GPUs that look up, if any do.
     fn gpu(&self) -> Option<GpuState> {
@@ -148,7 +147,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
         self.trace.len()
     }
 
-    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
+    fn lane(&self, plan: &Plan) -> Box<dyn Lane + '_> {
         let (trace, reader) = (self.trace, self.reader.clone());
         let (found, spare) = (vec![Q::Found::default(); plan.batch.min(trace.len())], Vec::new());
         match &self.offload {
@@ -306,7 +305,7 @@ impl<A: Address> Place for InFibs<'_, A> {
         self.keys.len()
     }
 
-    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
+    fn lane(&self, plan: &Plan) -> Box<dyn Lane + '_> {
         let next_hops = vec![NextHop::NONE; plan.batch.min(self.keys.len())];
         let Self { fibs, keys, reader } = self;
         Box::new(CpuLane::new(FibKeys { fibs, keys, reader: reader.clone(), next_hops }))

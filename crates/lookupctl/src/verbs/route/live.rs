@@ -57,8 +57,8 @@ enum By {
 }
 
 /// Work beside the workers: a step that is done again and again, and the states of the sources of routes.
-struct Beside<'d, S> {
-    step: S,
+struct Beside<'d> {
+    step: Box<dyn FnMut() -> Result<()> + Send + 'd>,
     states: Arc<States>,
     /// Where copies of dropped frames go.
     drops: Option<&'d CaptureWriter>,
@@ -168,8 +168,8 @@ fn forward<A: App>(
     app: impl Fn(usize) -> A + Sync,
 ) -> Result<Done> {
     let wants = sources.control.wants();
-    let beside = Beside { states: sources.states(), step: move || Ok(sources.follow()?), drops };
-    drive(options, taken, beside, |at, memory, mut ports| {
+    let beside = Beside { states: sources.states(), step: Box::new(move || Ok(sources.follow()?)), drops };
+    drive(options, taken, beside, &|at, memory, mut ports| {
         ports.extend(host.take());
         let worker = Worker::new(app(at), memory, ports, options.settings());
         Ok(worker.kernel(Box::new(wants.told_by(Tuns::open(Arc::clone(tables))?))))
@@ -207,10 +207,15 @@ fn names(
         }
         Ok(())
     };
-    drive(options, &taken, Beside { step, states: Arc::default(), drops }, |_, memory, ports| {
-        let worker = Worker::new(names.forwarder(), memory, ports, options.settings());
-        Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
-    })
+    drive(
+        options,
+        &taken,
+        Beside { step: Box::new(step), states: Arc::default(), drops },
+        &|_, memory, ports| {
+            let worker = Worker::new(names.forwarder(), memory, ports, options.settings());
+            Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
+        },
+    )
 }
 
 /// Forwards as a switch, whose ports are the interfaces.
@@ -244,15 +249,20 @@ fn switch(options: &Options, drops: Option<&CaptureWriter>, mut interfaces: Vec<
         }
         Ok(())
     };
-    drive(options, &taken, Beside { step, states: Arc::default(), drops }, |_, memory, mut ports| {
-        ports.extend(host.take());
-        // Frames that controllers send come in at a port behind all others, of one worker.
-        if let Some(injector) = switch.injector() {
-            ports.push(Box::new(injector));
-        }
-        let app = switch.app().expect("the switch was made for as many workers");
-        Ok(Worker::new(app, memory, ports, options.settings()))
-    })
+    drive(
+        options,
+        &taken,
+        Beside { step: Box::new(step), states: Arc::default(), drops },
+        &|_, memory, mut ports| {
+            ports.extend(host.take());
+            // Frames that controllers send come in at a port behind all others, of one worker.
+            if let Some(injector) = switch.injector() {
+                ports.push(Box::new(injector));
+            }
+            let app = switch.app().expect("the switch was made for as many workers");
+            Ok(Worker::new(app, memory, ports, options.settings()))
+        },
+    )
 }
 
 /// Asks the kernel for interfaces again. One that is gone has no link.
@@ -265,11 +275,11 @@ fn refresh(interfaces: &mut [Interface]) {
 }
 
 /// Runs the workers until a signal, or until the time is up.
-fn drive<A: App, S: FnMut() -> Result<()> + Send>(
+fn drive<'a>(
     options: &Options,
     taken: &[Taken],
-    beside: Beside<'_, S>,
-    worker: impl Fn(usize, Memory, Vec<Box<dyn Port>>) -> Result<Worker<A>, Error> + Sync,
+    beside: Beside<'_>,
+    worker: &(dyn Fn(usize, Memory, Vec<Box<dyn Port>>) -> Result<Worker<'a>, Error> + Sync),
 ) -> Result<Done> {
     let workers = workers(options, taken)?;
     let pins = Pins::of(options, workers)?;
@@ -300,7 +310,7 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
                 }
             }
         });
-        let make = |at: usize| -> Result<Worker<A>, Error> {
+        let make = |at: usize| -> Result<Worker<'a>, Error> {
             pins.pin(at)?;
             let (memory, ports) = open(options, taken, at, workers)?;
             let worker = worker(at, memory, ports)?;

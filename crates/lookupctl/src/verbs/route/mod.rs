@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_router::apps::{Esp, Ip};
-use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
+use wirespeed_router::io::Port;
+use wirespeed_router::{App, Error, Memory, Report, Worker, run as run_workers};
 
 use crate::Outcome;
 use crate::followed::State;
@@ -126,14 +127,22 @@ fn tell(options: &Options, done: &Done) -> Result<Outcome> {
 
 /// Runs the workers until the time is up, the source ends, or a signal comes.
 fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + Sync) -> Result<Done> {
+    drive_all(options, wiring, &|at, memory, ports| Worker::new(app(at), memory, ports, options.settings()))
+}
+
+fn drive_all<'a>(
+    options: &Options,
+    wiring: &Wiring,
+    worker: &(dyn Fn(usize, Memory, Vec<Box<dyn Port>>) -> Worker<'a> + Sync),
+) -> Result<Done> {
     let workers = options.threads();
     let stop = AtomicBool::new(false);
     let running = Running::begin();
     let pins = Pins::of(options, workers)?;
-    let make = |at: usize| -> Result<Worker<A>, Error> {
+    let make = |at: usize| -> Result<Worker<'a>, Error> {
         pins.pin(at)?;
         let (memory, ports) = wiring.open(at)?;
-        let mut worker = Worker::new(app(at), memory, ports, options.settings());
+        let mut worker = worker(at, memory, ports);
         if let Some(sink) = wiring.drops() {
             worker = worker.drops(sink);
         }

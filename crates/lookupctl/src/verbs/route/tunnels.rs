@@ -14,7 +14,6 @@ use wirespeed_esp::gpu::driver::{Cuda, devices};
 use wirespeed_esp::gpu::{self, Offload, Use};
 use wirespeed_esp::read::Lines;
 use wirespeed_esp::{Change, Database, Error, Reader, Replaced};
-use wirespeed_router::App;
 use wirespeed_router::apps::Esp;
 
 use super::options::{AppName, Options};
@@ -60,7 +59,7 @@ impl Gpus {
     }
 
     /// Gives the gateway of a worker its part of a GPU, once.
-    pub(super) fn give<'t, A: App>(&self, worker: usize, gateway: Esp<'t, A>) -> Esp<'t, A> {
+    pub(super) fn give<'t>(&self, worker: usize, gateway: Esp<'t>) -> Esp<'t> {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match parts.get_mut(worker).and_then(Option::take) {
             Some(part) => gateway.gpu(part),

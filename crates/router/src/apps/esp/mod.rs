@@ -29,6 +29,7 @@ mod tell;
 mod wrap;
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::time::Instant;
 
 use wirespeed_esp::gpu::{Arrived, Batch, Offload, Sealed};
@@ -36,6 +37,7 @@ use wirespeed_esp::{Arrival, Fault, Reader, Scratch};
 
 use super::ip::icmp::Limit;
 use super::ip::{ERRORS_PER_SECOND, Owns};
+use crate::any_app::{AnyApp, any};
 use crate::header::{ETHERNET, TYPE_IPV4, TYPE_IPV6, be16, network};
 use crate::{App, Chunk, Memory, PortId, Reason, Verdict, narrow};
 use asked::Asked;
@@ -77,9 +79,8 @@ const EVENTS_PER_SECOND: u32 = 10;
 /// # drop(app);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Esp<'t, A> {
-    inner: A,
+pub struct Esp<'t> {
+    inner: Box<dyn AnyApp + 't>,
     reader: Reader,
     own: &'t Owns,
     limit: Limit,
@@ -128,7 +129,13 @@ pub struct Pending {
     is_late: bool,
 }
 
-impl<'t, A: App> Esp<'t, A> {
+impl fmt::Debug for Esp<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Esp").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+impl<'t> Esp<'t> {
     /// Puts the tunnels of a database in front of an application. `own` is what the router is at its ports:
     /// it sends ICMP errors from there.
     ///
@@ -137,11 +144,11 @@ impl<'t, A: App> Esp<'t, A> {
     /// Where an `Ip` behind it knows the router's own addresses as sources (`Owns::set_sources`), it has to
     /// be `Ip::behind_own_packets`: tunnel packets come from these.
     #[must_use]
-    pub fn new(inner: A, reader: Reader, own: &'t Owns) -> Self {
+    pub fn new(inner: impl App + 't, reader: Reader, own: &'t Owns) -> Self {
         let of = |fault: &Fault| Reason::ALL.iter().copied().find(|reason| reason.name() == fault.name());
         let reasons = Fault::ALL.iter().map(|fault| of(fault).expect("each fault is a reason")).collect();
         Self {
-            inner,
+            inner: any(inner),
             reader,
             own,
             limit: Limit::new(ERRORS_PER_SECOND),
@@ -187,7 +194,7 @@ impl<'t, A: App> Esp<'t, A> {
     }
 }
 
-impl<A: App> App for Esp<'_, A> {
+impl App for Esp<'_> {
     type Pending = Pending;
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
@@ -301,8 +308,8 @@ impl<A: App> App for Esp<'_, A> {
             tracing::warn!(%failure, "a GPU that seals and opens packets failed: the CPU goes on");
         }
         self.spare.push(read);
-        let pending = self.inner.pre_shade(chunk, memory);
-        self.inner.post_shade(chunk, memory, pending);
+        self.inner.pre_shade(chunk, memory);
+        self.inner.post_shade(chunk, memory);
     }
 
     /// Keepalives go by the routes of the first port.
@@ -321,8 +328,8 @@ impl<A: App> App for Esp<'_, A> {
                 self.counts.keepalives += 1;
             }
         }
-        let pending = self.inner.pre_shade(chunk, memory);
-        self.inner.post_shade(chunk, memory, pending);
+        self.inner.pre_shade(chunk, memory);
+        self.inner.post_shade(chunk, memory);
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {

@@ -13,12 +13,12 @@ use super::asked::NO_TUPLE;
 use super::places::Places;
 use super::read::Read;
 use super::wrap::strip;
-use crate::{App, Chunk, Memory, Reason, Verdict, narrow};
+use crate::{Chunk, Memory, Reason, Verdict, narrow};
 
 /// Frames that were opened, each with the association that it came through.
 type Through<'s> = Vec<(u32, &'s Sa)>;
 
-impl<A: App> Esp<'_, A> {
+impl Esp<'_> {
     /// Opens the ESP packets of a chunk, or gives them to the GPU. Returns the frames whose inner packets are
     /// there.
     pub(super) fn open<'s>(

@@ -10,9 +10,9 @@ use super::places::Places;
 use super::read::Read;
 use super::wrap::wrap;
 use super::{Esp, cut};
-use crate::{App, Chunk, Memory, Reason, Verdict, narrow};
+use crate::{Chunk, Memory, Reason, Verdict, narrow};
 
-impl<A: App> Esp<'_, A> {
+impl Esp<'_> {
     /// Asks the policies for packets that go out, and seals those that are to be protected, or gives them to
     /// the GPU, and waits for it if they are `late`.
     pub(super) fn seal(

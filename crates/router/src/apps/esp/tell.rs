@@ -7,9 +7,9 @@ use wirespeed_esp::{Fault, Sa};
 
 use super::super::ip::icmp;
 use super::Esp;
-use crate::{App, Chunk, Memory, narrow};
+use crate::{Chunk, Memory, narrow};
 
-impl<A: App> Esp<'_, A> {
+impl Esp<'_> {
     /// Counts and tells that the other end of a tunnel sends from another place.
     #[cold]
     pub(super) fn tell_moved(&mut self, sa: &Sa) {
