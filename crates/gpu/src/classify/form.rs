@@ -128,7 +128,6 @@ impl<T: Tuple> Lanes<T> {
     }
 
     /// Reads `len` tuples.
-    #[inline(never)] // one copy for all crates
     pub(super) fn read(self, from: &[u8], len: usize) -> Vec<T> {
         let mut tuples = vec![T::default(); len];
         let (first, tails) = from.split_at(self.second());
