@@ -8,6 +8,7 @@ use crate::tuple::Tuple;
 /// Tuples, `count` of them, each from a random rule: bits that the rule doesn't look at are random. With
 /// `burst` over 1 each tuple comes that many times in a row on average, like the packets of a flow. Without
 /// rules the tuples are random.
+#[inline(never)] // one copy for all crates
 pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64) -> Vec<T> {
     let mut rng = Rng::new(seed);
     let sorted = rules.sorted();

@@ -84,6 +84,7 @@ impl<T: Tuple> Rule<T> {
     }
 
     /// A rule of conditions on fields.
+    #[inline(never)] // one copy for all crates
     pub(crate) fn wanting(wanted: &Wanted, priority: u32, action: u32) -> Result<Self, RuleError> {
         let (mut pattern, mut ranges) = (Pattern::all(), Vec::new());
         for &(field, wanted) in wanted {

@@ -244,6 +244,7 @@ impl<T: Tuple> RuleSet<T> {
     }
 
     /// Puts a rule or none under a number. Returns whether the set is different.
+    #[inline(never)] // one copy for all crates
     fn put(&mut self, number: RuleNumber, rule: Option<&Rule<T>>) -> bool {
         let found = self.index.get(number.get());
         if found.and_then(|place| self.at(place as usize)) == rule {

@@ -91,6 +91,7 @@ impl Parts {
     }
 
     /// The rule.
+    #[inline(never)] // one copy for all crates
     pub(crate) fn rule<T: Tuple>(self) -> Result<Rule<T>, RuleTextError> {
         Ok(Rule::wanting(&self.wanted, self.priority, self.action)?)
     }

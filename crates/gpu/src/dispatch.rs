@@ -253,9 +253,9 @@ impl Dispatcher {
         &self,
         keys: Keys,
         count: usize,
-        gpu: Option<impl FnOnce() -> Duration>,
+        gpu: Option<&dyn Fn() -> Duration>,
     ) -> Result<(), Why> {
-        self.choose(keys, count, gpu, |_, _| {})
+        self.choose(keys, count, gpu, &|_, _| {})
     }
 
     /// The device for a batch that goes there now. The next batches like it stay with the device.
@@ -263,9 +263,9 @@ impl Dispatcher {
         &self,
         keys: Keys,
         count: usize,
-        gpu: Option<impl FnOnce() -> Duration>,
+        gpu: Option<&dyn Fn() -> Duration>,
     ) -> Result<(), Why> {
-        self.choose(keys, count, gpu, |last, choice| {
+        self.choose(keys, count, gpu, &|last, choice| {
             let on_gpu = choice.place.is_ok();
             if last == Last::Slot || last == if on_gpu { Last::Gpu } else { Last::Cpu } {
                 return;
@@ -285,8 +285,8 @@ impl Dispatcher {
         &self,
         keys: Keys,
         count: usize,
-        gpu: Option<impl FnOnce() -> Duration>,
-        chosen: impl FnOnce(Last, &Choice),
+        gpu: Option<&dyn Fn() -> Duration>,
+        chosen: &dyn Fn(Last, &Choice),
     ) -> Result<(), Why> {
         let Some(gpu) = gpu else { return Err(Why::Failed) };
         if count == 0 {
@@ -440,16 +440,16 @@ mod tests {
     fn slices_and_keys_that_come_in_place_stay_by_one_rule() {
         for keys in [Keys::Slice, Keys::AsTheyCome] {
             let dispatcher = by_load();
-            let send = |count, us| dispatcher.send(keys, count, Some(|| US(us)));
+            let send = |count, us| dispatcher.send(keys, count, Some(&|| US(us)));
             assert_eq!(send(100_000, 99), Ok(()), "the first one goes where it is answered first");
             assert_eq!(send(100_000, 102), Ok(()), "it stays");
             // Questions change nothing, nor do batches of another size.
-            assert_eq!(dispatcher.place(keys, 100_000, Some(|| US(120))), Err(Why::FasterCpu));
+            assert_eq!(dispatcher.place(keys, 100_000, Some(&|| US(120))), Err(Why::FasterCpu));
             assert_eq!(send(1_000, 120), Err(Why::FasterCpu));
             assert_eq!(send(100_000, 102), Ok(()));
             assert_eq!(send(100_000, 110), Err(Why::FasterCpu), "the CPU is clearly better");
             assert_eq!(send(100_000, 98), Err(Why::FasterCpu), "it stays there");
-            assert_eq!(dispatcher.send(Keys::InSlot, 100_000, Some(|| US(102))), Ok(()));
+            assert_eq!(dispatcher.send(Keys::InSlot, 100_000, Some(&|| US(102))), Ok(()));
             assert_eq!(send(100_000, 90), Ok(()));
         }
     }
@@ -477,20 +477,20 @@ mod tests {
     fn one_batch_in_many_goes_to_a_gpu_in_vain() {
         let dispatcher = by_load();
         // The CPU takes 66 us.
-        let send = |gpu| dispatcher.send(Keys::Slice, 1 << 16, Some(move || US(gpu)));
+        let send = |gpu| dispatcher.send(Keys::Slice, 1 << 16, Some(&|| US(gpu)));
         (0..100).for_each(|_| dispatcher.fed(1 << 16, US(100)));
         assert_eq!(send(90), Err(Why::FasterCpu), "a GPU would take longer without feeding, too");
         let sent = (0..10 * PROBED).map(|_| send(20)).filter(Result::is_ok).count() as u64;
         assert_eq!(sent, 10, "one batch in so many");
         assert_eq!(send(20), Err(Why::VainFeeding), "the others stay");
-        assert_eq!(dispatcher.send(Keys::AsTheyCome, 1 << 16, Some(|| US(20))), Ok(()), "nothing to feed");
+        assert_eq!(dispatcher.send(Keys::AsTheyCome, 1 << 16, Some(&|| US(20))), Ok(()), "nothing to feed");
     }
 
     #[test]
     fn the_cpu_has_its_reasons() {
         let dispatcher = by_load();
-        assert_eq!(dispatcher.send(Keys::Slice, 100, None::<fn() -> Duration>), Err(Why::Failed));
-        assert_eq!(dispatcher.send(Keys::Slice, 0, Some(|| US(1))), Err(Why::FasterCpu));
+        assert_eq!(dispatcher.send(Keys::Slice, 100, None), Err(Why::Failed));
+        assert_eq!(dispatcher.send(Keys::Slice, 0, Some(&|| US(1))), Err(Why::FasterCpu));
         assert_eq!(dispatcher.warn(&GpuError::NoSlot(1)), Why::NoSlot);
         assert_eq!(dispatcher.warn(&GpuError::NoDevice), Why::Failed);
         for (why, keys) in [Why::FasterCpu, Why::VainFeeding, Why::NoSlot, Why::Failed].into_iter().zip(1..) {
@@ -504,7 +504,7 @@ mod tests {
     #[test]
     fn batches_of_few_keys_do_not_send_larger_ones_to_a_gpu() {
         let dispatcher = by_load();
-        let place = |keys, count| dispatcher.place(keys, count, Some(|| US(20)));
+        let place = |keys, count| dispatcher.place(keys, count, Some(&|| US(20)));
         // A lone key costs as much as a hundred in one batch.
         (0..1000).for_each(|_| dispatcher.meter().done(1, Duration::from_nanos(200)));
         assert_eq!(place(Keys::Slice, 256), Err(Why::FasterCpu));

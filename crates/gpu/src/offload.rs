@@ -51,6 +51,9 @@ pub struct Offload<T> {
     dispatcher: Dispatcher,
 }
 
+/// [`Dispatcher::send`] or [`Dispatcher::place`].
+type Decision = fn(&Dispatcher, tally::Keys, usize, Option<&dyn Fn() -> Duration>) -> Result<(), Why>;
+
 impl<T> fmt::Debug for Offload<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Offload").finish_non_exhaustive()
@@ -64,6 +67,7 @@ impl<T: RemoteTable> Offload<T> {
     }
 
     /// Joins a table like [`new`](Self::new), and measures what these keys cost a core that feeds a GPU.
+    #[inline(never)] // one copy for all crates
     pub fn measured(remote: T, by: Use, meter: Meter, keys: KeysOf<'_, T>) -> Self
     where
         T: Answers<ResultOf<T>>,
@@ -128,6 +132,7 @@ impl<T: RemoteTable> Offload<T> {
 
     /// Packs and sends keys, if the policy picks a GPU and a slot is free. Keys that no slot holds go in
     /// parts, as many as slots are free for. An error is the reason why the CPU looks them up.
+    #[inline(never)] // one copy for all crates
     pub fn try_send<R>(&self, keys: KeysOf<'_, T>) -> Result<Sent, Why>
     where
         T: Answers<R>,
@@ -158,7 +163,7 @@ impl<T: RemoteTable> Offload<T> {
             return None;
         }
         let slot = || {
-            self.dispatcher.send(tally::Keys::AsTheyCome, keys, self.gpu_estimate(keys)).ok()?;
+            self.decide(Dispatcher::send, tally::Keys::AsTheyCome, keys).ok()?;
             self.remote.copies().try_slot(keys).unwrap_or_else(|error| {
                 self.dispatcher.warn(&error);
                 None
@@ -177,13 +182,13 @@ impl<T: RemoteTable> Offload<T> {
         if !self.is_for_a_slot(keys) {
             return self.place(keys);
         }
-        place(self.dispatcher.place(tally::Keys::AsTheyCome, keys, self.gpu_estimate(keys)))
+        place(self.decide(Dispatcher::place, tally::Keys::AsTheyCome, keys))
     }
 
     /// The device for `keys` keys that are in a slot already: a GPU, unless the CPU is clearly better. An
     /// error is the reason for the CPU.
     pub fn stays_in_slot(&self, keys: usize) -> Result<(), Why> {
-        self.dispatcher.send(tally::Keys::InSlot, keys, self.gpu_estimate(keys))
+        self.decide(Dispatcher::send, tally::Keys::InSlot, keys)
     }
 
     /// Sends a slot that keys were written to in this form.
@@ -196,6 +201,7 @@ impl<T: RemoteTable> Offload<T> {
 
     /// Waits for a slot that was [sent](Self::send_slot), and keeps it. Returns whether it has valid results.
     /// If it has not, its keys are still there, for the CPU.
+    #[inline(never)] // one copy for all crates
     pub fn slot_came<R>(&self, ticket: Ticket, slot: &mut Option<Done>) -> bool
     where
         T: Answers<R>,
@@ -273,18 +279,20 @@ impl<T: RemoteTable> Offload<T> {
 
     /// The device for a batch of `keys` keys now.
     pub fn place(&self, keys: usize) -> Place {
-        place(self.dispatcher.place(tally::Keys::Slice, keys, self.gpu_estimate(keys)))
+        place(self.decide(Dispatcher::place, tally::Keys::Slice, keys))
     }
 
     /// The device for a batch of `keys` keys that goes there now, or the reason for the CPU.
     fn choose(&self, keys: usize) -> Result<(), Why> {
-        self.dispatcher.send(tally::Keys::Slice, keys, self.gpu_estimate(keys))
+        self.decide(Dispatcher::send, tally::Keys::Slice, keys)
     }
 
-    /// The expected time of keys on a GPU. `None` if the GPUs are out of use.
-    fn gpu_estimate(&self, keys: usize) -> Option<impl FnOnce() -> Duration> {
-        let is_there = self.remote.copies().is_out().is_none();
-        is_there.then_some(move || self.remote.copies().estimate(keys))
+    /// Asks the dispatcher, by the expected time of keys on a GPU. If the GPUs are out of use, the CPU looks
+    /// up.
+    fn decide(&self, by: Decision, keys: tally::Keys, count: usize) -> Result<(), Why> {
+        let copies = self.remote.copies();
+        let estimate = || copies.estimate(count);
+        by(&self.dispatcher, keys, count, copies.is_out().is_none().then_some(&estimate))
     }
 }
 

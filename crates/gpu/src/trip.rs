@@ -24,6 +24,7 @@ pub(crate) fn try_send<R, T: Answers<R>>(table: &T, keys: KeysOf<'_, T>) -> Resu
     }
 }
 
+#[inline(never)] // one copy for all crates
 fn send_in<R, T: Answers<R>>(
     table: &T,
     mut slot: FleetBatch,
@@ -36,6 +37,7 @@ fn send_in<R, T: Answers<R>>(
 }
 
 /// Waits for keys that were sent, until they have results that are valid.
+#[inline(never)] // one copy for all crates
 pub(crate) fn valid<R, T: Answers<R>>(
     table: &T,
     mut done: Done,
@@ -58,6 +60,7 @@ pub(crate) fn valid<R, T: Answers<R>>(
 }
 
 /// Takes the results of keys that were sent.
+#[inline(never)] // one copy for all crates
 pub fn results<R, T: Answers<R>>(
     table: &T,
     done: Done,
@@ -139,6 +142,7 @@ impl Parts {
     }
 
     /// Sends the rest, and takes the results of all parts.
+    #[inline(never)] // one copy for all crates
     pub(crate) fn finish<R, T: Answers<R>>(
         mut self,
         table: &T,

@@ -84,6 +84,7 @@ impl<T> HugeVec<T> {
         self.move_to(self.0.len().saturating_add(more).max(2 * self.0.capacity()));
     }
 
+    #[inline(never)] // one copy for all crates
     fn move_to(&mut self, capacity: usize) {
         let mut grown = Self::with_capacity(capacity);
         grown.0.append(&mut self.0);

@@ -6,9 +6,19 @@
 /// A slice's own sorts are compiled anew for each type and each closure, and take the compiler more time than
 /// most of what calls them. This one sorts numbers, and then moves each item once.
 pub fn sort_by_number<T>(items: &mut [T], number: impl Fn(&T) -> u64) {
-    let mut order: Vec<(u64, usize)> =
-        items.iter().enumerate().map(|(at, item)| (number(item), at)).collect();
+    let mut order: Vec<_> = items.iter().enumerate().map(|(at, item)| (number(item), at)).collect();
+    sort(&mut order);
+    arrange(items, order);
+}
+
+#[inline(never)] // compiled here, as it is not generic
+fn sort(order: &mut [(u64, usize)]) {
     order.sort_unstable();
+}
+
+/// Moves each item to its place in an order.
+#[inline(never)] // one copy for all crates
+fn arrange<T>(items: &mut [T], mut order: Vec<(u64, usize)>) {
     for start in 0..items.len() {
         // Follows a circle of items, each of which goes to the place of the one before.
         let mut to = start;

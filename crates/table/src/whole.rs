@@ -1,4 +1,4 @@
-//! [`whole!`](crate::whole!): engines that are compiled where they are written.
+//! [`whole!`](crate::whole!) and [`one_copy!`](crate::one_copy!): code that is compiled where it is written.
 
 use wirespeed_image::{Image, Table};
 
@@ -21,6 +21,28 @@ macro_rules! whole {
             #[used]
             static WHOLE: $crate::Whole<$domain, $engine> = $crate::use_all;
         };)+
+    };
+}
+
+/// Compiles generic functions in the crate of this line, for each of some types:
+/// `one_copy! { A: Address = V4, V6; build::<A>, Rib::<A>::new }`.
+///
+/// In release builds each crate has a copy of the generic functions that it calls, and of all that they call,
+/// unless a function is `#[inline(never)]`: then the compiler takes a copy for the same types from a crate
+/// beneath. So functions with much code behind them, which need not be inlined, have that attribute. Where
+/// the crate that defines them does not use them for all types, this line does.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! one_copy {
+    ($type:ident: $bound:path = $($of:ty),+; $($function:expr),+ $(,)?) => {
+        #[cfg(not(test))]
+        const _: () = {
+            fn each<$type: $bound>() {
+                $(std::hint::black_box($function as *const ());)+
+            }
+            #[used]
+            static EACH: &[fn()] = &[$(each::<$of>),+];
+        };
     };
 }
 

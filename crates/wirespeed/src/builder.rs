@@ -220,6 +220,7 @@ impl<A: Addresses> Builder<A> {
     /// Fails if a source could not be read, or a route has no next hop or a prefix longer than the [stated
     /// length](Self::longest_prefix). Fails if no engine has the name, or if the table exceeds a limit of the
     /// engine or the cap. Fails if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is usable.
+    #[inline(never)] // one copy for all crates
     pub fn build(self) -> Result<Table<A>, Error> {
         let (rib, (mut settings, claims)) = (self.rib, self.draft.finish()?);
         check_routes(&rib, settings.device.longest_prefix)?;

@@ -43,6 +43,7 @@ pub(crate) struct TableCore<D: Served> {
 impl<D: Served> TableCore<D> {
     /// Builds the table of a model with an engine, or with `auto`, and a copy on GPUs that follows it if
     /// there are some.
+    #[inline(never)] // one copy for all crates
     pub(crate) fn build(
         choice: Choice,
         model: D::Model,

@@ -85,6 +85,7 @@ impl DeviceSettings {
 /// Copies a live table to GPUs, which follow it from then on. Measures the cost of lookups of `keys` on the
 /// GPUs and on the CPU, for this number of threads. Takes about a second. For addresses, `reach` is the
 /// number of leading bits of a key that lookups depend on: [`AnyLive::reach`].
+#[inline(never)] // one copy for all crates
 pub fn offload<D: Served>(
     live: &mut dyn AnyLive<D>,
     fleet: &Fleet,

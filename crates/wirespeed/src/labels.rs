@@ -215,6 +215,7 @@ impl<T> Labels<T> {
 
     /// Retires the labels that ended, frees those that no reader needs any more, and takes the values that no
     /// reader can see. The caller holds the lock, and drops the values after it.
+    #[inline(never)] // one copy for all crates
     fn settle(&self, index: &mut Index) -> Vec<Box<T>> {
         let Shared { slots, counts, .. } = &*self.shared;
         for next_hop in counts.take_ended() {
@@ -294,6 +295,7 @@ impl<T: Eq + Hash> Labels<T> {
     ///
     /// The index is kept until an attached table inserts a route that leads to it. Intern the value again for
     /// each further insert; see [labels that end](Self#labels-that-end).
+    #[inline(never)] // one copy for all crates
     pub fn intern(&self, value: T) -> Result<NextHop, TooManyNextHops> {
         let hash = self.hash(&value);
         let mut index = self.index();

@@ -55,6 +55,7 @@ impl Default for Settings {
 impl Settings {
     /// Starts the GPUs that are asked for, and returns the engine, the cap and the build options. `auto` is
     /// the cap if neither an engine nor a cap was named.
+    #[inline(never)] // one copy for all crates
     pub(crate) fn resolve<D: Served>(
         &mut self,
         source: &D::Source,

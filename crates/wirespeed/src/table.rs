@@ -62,6 +62,7 @@ impl<A: Addresses> Table<A> {
     }
 
     /// Builds the table of some routes with an engine, or with `auto`.
+    #[inline(never)] // one copy for all crates
     pub(crate) fn build(
         rib: Rib<A>,
         choice: Choice,
@@ -222,6 +223,7 @@ fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, NextHop)> {
 
 /// Checks that every route has a next hop, and a prefix that is not longer than the stated length. A route
 /// without a next hop would hide the routes that cover it, and nobody means that.
+#[inline(never)] // one copy for all crates
 pub(crate) fn check_routes<A: Address>(
     routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>,
     longest_prefix: Option<u8>,

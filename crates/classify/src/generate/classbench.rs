@@ -8,6 +8,7 @@
 use std::str::FromStr;
 
 use wirespeed_rng::Rng;
+use wirespeed_table::sort_by_number;
 
 use crate::expand::FieldRange;
 use crate::pattern::Pattern;
@@ -112,7 +113,7 @@ pub fn classbench<T: Tuple>(kind: Kind, count: usize, seed: u64) -> RuleSet<T> {
     }
     let said =
         |rule: &Rule<T>| rule.base().mask().ones() + 8 * u32::try_from(rule.ranges().len()).unwrap_or(0);
-    rules.sort_by_key(|rule| std::cmp::Reverse(said(rule)));
+    sort_by_number(&mut rules, |rule| !u64::from(said(rule)));
     rules.into_iter().collect()
 }
 

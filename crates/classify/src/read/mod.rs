@@ -63,6 +63,7 @@ mod yaml;
 use std::io::Read;
 
 pub use wirespeed_input::{Input, Line, OpenError, Source, open};
+use wirespeed_table::one_copy;
 
 pub use assume::{Assumption, AssumptionError, AssumptionKey, Assumptions};
 pub use format::{RuleFormat, UnknownFormat};
@@ -191,6 +192,7 @@ pub fn read_rules_from<T: Tuple>(
 }
 
 /// Reads a set from an open file or stream, whose first bytes may have been looked at.
+#[inline(never)] // one copy for all crates
 pub fn read_rules_of<T: Tuple>(
     mut input: Input<'_>,
     options: &ReadOptions,
@@ -227,20 +229,8 @@ pub fn read_rules_of<T: Tuple>(
     Ok((file, reading.report))
 }
 
-/// Compiles the readers of each tuple here, once for all test programs, as
-/// [`whole!`](wirespeed_table::whole!) does with engines.
-#[cfg(all(debug_assertions, not(test)))]
-const _: () = {
-    use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
-    use crate::update::RuleUpdate;
-
-    type Reader<T> = fn(&Source, &ReadOptions) -> Result<(T, RuleReport), ReadError>;
-    type Readers<T> = (Reader<RuleFile<T>>, Reader<Vec<T>>, Reader<Vec<RuleUpdate<T>>>);
-
-    #[used]
-    static IPV4: Readers<Ipv4Tuple> = (read_rules, read_trace, read_updates);
-    #[used]
-    static IPV6: Readers<Ipv6Tuple> = (read_rules, read_trace, read_updates);
-    #[used]
-    static OPENFLOW: Readers<OpenFlowTuple> = (read_rules, read_trace, read_updates);
-};
+one_copy! {
+    T: Tuple = crate::Ipv4Tuple, crate::Ipv6Tuple, crate::OpenFlowTuple, crate::OpenFlow13Tuple;
+    read_rules_of::<T>, read_trace::<T>, read_updates::<T>, tuple_of_line::<T>,
+    Doubts::<T>::append, Doubts::<T>::from_text, Doubts::<T>::to_text,
+}

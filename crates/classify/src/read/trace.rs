@@ -37,6 +37,7 @@ pub fn read_trace_from<T: Tuple>(
     read(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
+#[inline(never)] // one copy for all crates
 fn read<T: Tuple>(mut input: Input<'_>, options: &ReadOptions) -> Result<(Vec<T>, RuleReport), ReadError> {
     let mut reading = Reading::new(&input, RuleFormat::Plain, options.lenient);
     let mut tuples = Vec::new();
@@ -60,6 +61,7 @@ fn read<T: Tuple>(mut input: Input<'_>, options: &ReadOptions) -> Result<(Vec<T>
 /// assert_eq!(tuple_of_line("src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 tcp"), Ok(tuple));
 /// # Ok::<(), wirespeed_classify::TupleError>(())
 /// ```
+#[inline(never)] // one copy for all crates
 pub fn tuple_of_line<T: Tuple>(line: &str) -> Result<T, TupleError> {
     const COLUMNS: [&str; 5] = ["src", "dst", "sport", "dport", "proto"];
     let mut words = line.split_whitespace();

@@ -185,6 +185,7 @@ impl<T: Tuple> Doubts<T> {
     }
 
     /// Adds the doubts of rules that come after others in one set, with their numbers shifted.
+    #[inline(never)] // one copy for all crates
     pub fn append(&mut self, mut other: Self, shift: u32) {
         other.renumber(|number| number.saturating_add(shift));
         self.uncertain.extend(other.uncertain);
@@ -215,6 +216,7 @@ impl<T: Tuple> Doubts<T> {
     /// assume ct=new
     /// before=3 effect=action skips=0 line=7 src=10.0.0.0/8 priority=0 action=1<TAB>a match of owner<TAB>-A OUTPUT -s 10.0.0.0/8 -m owner ...
     /// ```
+    #[inline(never)] // one copy for all crates
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for assumption in &self.assumed {
@@ -232,6 +234,7 @@ impl<T: Tuple> Doubts<T> {
     }
 
     /// Reads what [`to_text`](Self::to_text) wrote.
+    #[inline(never)] // one copy for all crates
     pub fn from_text(text: &str) -> Result<Self, DoubtsError> {
         let mut doubts = Self::none();
         for (at, line) in (1..).zip(text.lines()) {

@@ -41,6 +41,7 @@ pub fn read_updates_from<T: Tuple>(
     read(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
+#[inline(never)] // one copy for all crates
 fn read<T: Tuple>(
     mut input: Input<'_>,
     options: &ReadOptions,

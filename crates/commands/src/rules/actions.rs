@@ -45,6 +45,7 @@ pub struct Known<T: RuleTuple> {
 }
 
 /// The rules of an image, the names of their actions, and the doubts about them.
+#[inline(never)] // one copy for all crates
 pub fn of_image<T: RuleTuple>(image: &RuleImageFile) -> Result<Known<T>> {
     let labels = image.labels()?;
     // If there are labels, no action is 0.

@@ -134,6 +134,7 @@ pub fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
 }
 
 /// Prints the doubts of an image on stderr.
+#[inline(never)] // one copy for all crates
 pub fn say<T: RuleTuple>(doubts: &Doubts<T>) {
     if let Some(assumed) = assumed(&assuming(doubts)) {
         tell!("  {assumed}");

@@ -190,6 +190,7 @@ impl Raw {
 
     /// Reads the rules, and prints their number and the rules that were left out. Fails if any were left out,
     /// unless --lenient is given.
+    #[inline(never)] // one copy for all crates
     pub fn load<T: RuleTuple>(self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let name = self.name.clone();
         let loaded = self.parse(read)?;

@@ -132,6 +132,7 @@ impl<F, R: Reason> ReadReport<F, R> {
 }
 
 impl<F: Display, R: Reason> Display for ReadReport<F, R> {
+    #[inline(never)] // one copy for all crates
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, format, records, routes, .. } = self;
         let noun = plural(*records, "record");
@@ -185,6 +186,10 @@ impl fmt::Display for Peer {
         self.index.map_or(Ok(()), |index| write!(f, " (number {index})"))
     }
 }
+
+/// A function that takes a line or a record with its place.
+pub(super) type Take<'t, L, F, R> =
+    &'t mut dyn FnMut(&L, Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>;
 
 /// The report during a reading.
 #[derive(Debug)]

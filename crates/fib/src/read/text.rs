@@ -6,7 +6,7 @@ use wirespeed_input::{Input, Line};
 
 use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, Place, Reason, SkipReason};
-use super::report::Ledger;
+use super::report::{Ledger, Take};
 use crate::address::{Family, V4};
 use crate::prefix::{Prefix, PrefixError};
 
@@ -34,6 +34,16 @@ pub fn each_line_except<F, R: Reason>(
     ledger: &mut Ledger<F, R>,
     mut is_comment: impl FnMut(&[u8]) -> bool,
     mut take: impl FnMut(&[u8], Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>,
+) -> Result<(), End<F, R>> {
+    lines(input, ledger, &mut is_comment, &mut take)
+}
+
+#[inline(never)] // one copy for all crates
+fn lines<F, R: Reason>(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger<F, R>,
+    is_comment: &mut dyn FnMut(&[u8]) -> bool,
+    take: Take<'_, [u8], F, R>,
 ) -> Result<(), End<F, R>> {
     loop {
         let place = Place::Line(input.lines_read() + 1);

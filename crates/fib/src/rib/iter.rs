@@ -90,6 +90,7 @@ impl<'a, A: Address> Routes<'a, A> {
 impl<A: Address> Iterator for Routes<'_, A> {
     type Item = (Prefix<A>, NextHop);
 
+    #[inline(never)] // one copy for all crates
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let frame = match self.stack.last_mut()? {

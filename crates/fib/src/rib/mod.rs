@@ -88,6 +88,7 @@ impl<A: Address> Rib<A> {
     }
 
     /// Inserts a route. Returns the prefix's old next hop, if there was one.
+    #[inline(never)] // one copy for all crates
     pub fn insert(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
         let before = self.put(prefix, next_hop);
         if before.is_none() {
@@ -98,6 +99,7 @@ impl<A: Address> Rib<A> {
     }
 
     /// Removes a route. Returns its next hop, if it was there.
+    #[inline(never)] // one copy for all crates
     pub fn remove(&mut self, prefix: Prefix<A>) -> Option<NextHop> {
         let (depth, _) = split(prefix.len());
         // The path holds the root and at most one node for each octet.
@@ -204,6 +206,7 @@ impl<A: Address> Rib<A> {
     }
 
     /// The longest prefix that contains the address, with its next hop.
+    #[inline(never)] // one copy for all crates
     pub fn longest_match(&self, address: A) -> Option<(Prefix<A>, NextHop)> {
         let mut best = None;
         let mut node = &self.nodes[0];
@@ -285,6 +288,7 @@ impl<A: Address> Rib<A> {
     }
 
     /// The largest next-hop index in use, 0 in an empty table. O(prefixes).
+    #[inline(never)] // one copy for all crates
     pub fn max_next_hop(&self) -> NextHop {
         let nodes = self.nodes.iter().flat_map(|node| node.places(0, preorder::PLACES));
         let most = nodes.map(|(_, next_hop)| next_hop).max().unwrap_or_default();

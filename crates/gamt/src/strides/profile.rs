@@ -22,6 +22,7 @@ impl Profile {
     ///
     /// A table without a prefix longer than 0 has a profile of one bit with its root alone, as a lookup reads
     /// at least once.
+    #[inline(never)] // one copy for all crates
     pub fn of<A: Address>(rib: &Rib<A>) -> Self {
         let longest = rib.by_length().iter().rposition(|&count| count > 0).unwrap_or(0).max(1);
         let mut nodes = vec![0u64; longest + 1];

@@ -57,6 +57,7 @@ pub const fn bytes_of<T: Tuple>(count: usize) -> usize {
 
 /// Writes tuples to the start of `to`, for results of `result_bytes` bytes. `None` if they don't fit, or if
 /// there is no kernel.
+#[inline(never)] // one copy for all crates
 pub fn pack<T: Tuple>(tuples: &[T], result_bytes: usize, to: &mut [u8]) -> Option<Form> {
     let (kind, lanes) = (kind::<T>()?, Lanes::new(tuples.len()));
     let to = to.get_mut(..lanes.bytes())?;

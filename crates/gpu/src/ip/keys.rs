@@ -55,6 +55,7 @@ pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, to: &mut [u8]) -> Optio
 }
 
 /// Writes addresses like [`pack`], past the caches if it is said so or if there are many.
+#[inline(never)] // one copy for all crates
 pub(super) fn pack_to<A: Address>(
     addresses: &[A],
     kind: KeyBytes,
@@ -99,6 +100,7 @@ pub(super) fn write<A: Address>(
 }
 
 /// The addresses of keys of a kind. Bits that the keys lack are 0.
+#[inline(never)] // one copy for all crates
 pub(super) fn expand<A: Address>(kind: KeyBytes, first: &[u8], second: &[u8]) -> Vec<A> {
     let of_64 = |bits: u64| A::from_u128_low(u128::from(bits) << 64);
     match kind.count() {

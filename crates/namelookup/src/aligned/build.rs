@@ -75,6 +75,7 @@ impl<F: Form> Aligned<F> {
         self.arrays.know_sizes()
     }
 
+    #[inline(never)] // one copy for all crates
     fn of_machine(
         mut fsm: Fsm,
         names: &NameTable,

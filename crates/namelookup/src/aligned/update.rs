@@ -74,6 +74,7 @@ impl Work {
 }
 
 impl<F: Form> Aligned<F> {
+    #[inline(never)] // one copy for all crates
     pub(super) fn patch_of(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
         if names.results() > self.arrays.results.most() {
             return Err(Outgrown("results' width"));

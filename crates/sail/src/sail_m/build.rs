@@ -58,6 +58,7 @@ impl SailM {
     /// For a FIB that was added or removed these are all its prefixes.
     ///
     /// After an error the engine is spent: build a new one from the same `fibs`.
+    #[inline(never)] // one copy for all crates
     pub fn patch<A: Address>(
         &mut self,
         fibs: &Fibs<A>,
@@ -158,6 +159,7 @@ fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
 }
 
 impl SailM {
+    #[inline(never)] // one copy for all crates
     fn compiled<A: Address>(
         overlay: &Overlay<'_, A>,
         slots: usize,

@@ -35,6 +35,7 @@ pub struct ClassifierBuilder<T: RuleTuple> {
 }
 
 impl<T: RuleTuple> ClassifierBuilder<T> {
+    #[inline(never)] // one copy for all crates
     pub(super) fn new(reading: ReadOptions) -> Self {
         Self {
             rules: RuleSet::new(),
@@ -334,6 +335,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// Fails if a source could not be read, or not completely, if no engine has the name, the rules exceed a
     /// limit of the engine or the cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is
     /// usable.
+    #[inline(never)] // one copy for all crates
     pub fn build(mut self) -> Result<Classifier<T>, Error> {
         let mut settings = mem::take(&mut self.draft.settings);
         let collected = self.collected()?;

@@ -39,6 +39,7 @@ const ATTACHMENTS: [&str; 5] = [TUPLE, RULES, LABELS, DOUBTS, LINES];
 
 /// Writes an engine's table as a file, with its rules, the names of their actions, the doubts, and the lines
 /// of the rules if they are known. Replaces an existing file.
+#[inline(never)] // one copy for all crates
 pub fn save<T: RuleTuple>(
     image: &Image,
     rules: &RuleSet<T>,
@@ -136,6 +137,7 @@ impl RuleImageFile {
 
 /// The rules that an image was compiled from. `None` if the text is not valid, or does not fit the number of
 /// rules and the largest number of the image.
+#[inline(never)] // one copy for all crates
 fn rules<T: RuleTuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
     let options = ReadOptions { format: Some(RuleFormat::Plain), ..ReadOptions::default() };
     let (file, _) = read_rules_from::<T>(words, RULES, &options).ok()?;

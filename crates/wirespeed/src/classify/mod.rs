@@ -223,3 +223,8 @@ pub use wirespeed_classify::{
 
 #[cfg(feature = "synth")]
 pub use wirespeed_classify::generate;
+
+wirespeed_table::one_copy! {
+    T: crate::engine::RuleTuple = Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, OpenFlow13Tuple;
+    ClassifierBuilder::<T>::build, image_file::save::<T>, image_file::RuleImageFile::rules::<T>,
+}

@@ -3,7 +3,7 @@
 use wirespeed_input::{Input, Line};
 
 use crate::read::error::{End, Fault, Place, Reason};
-use crate::read::report::Ledger;
+use crate::read::report::{Ledger, Take};
 
 /// The most bytes of a record; one with a quote that nothing closes ends here.
 const LONGEST_RECORD: usize = 64 << 10;
@@ -14,6 +14,15 @@ pub fn each_record<F, R: Reason>(
     input: &mut Input<'_>,
     ledger: &mut Ledger<F, R>,
     mut take: impl FnMut(&str, Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>,
+) -> Result<(), End<F, R>> {
+    records(input, ledger, &mut take)
+}
+
+#[inline(never)] // one copy for all crates
+fn records<F, R: Reason>(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger<F, R>,
+    take: Take<'_, str, F, R>,
 ) -> Result<(), End<F, R>> {
     let mut open = Vec::new();
     let mut is_open = false;
