@@ -21,7 +21,7 @@ pub fn run<'a>(
     run_all(workers, stop, &make, &mut told)
 }
 
-/// Does what [`run`] does, for which it is compiled once.
+/// Does the work of [`run`]: it is not generic, so this crate compiles it.
 fn run_all<'a>(
     workers: usize,
     stop: &AtomicBool,

@@ -68,15 +68,6 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "crates/lookupctl/src/verbs/replay/drive.rs",
-            "crates/lookupctl/src/verbs/replay/paced.rs",
-            "crates/lookupctl/src/verbs/replay/place.rs",
-            "crates/lookupctl/src/verbs/replay/worker.rs",
-        ],
-        "what a thread does is compiled for each lane, and called without its type: each names the other",
-    ),
-    (
-        &[
             "crates/namelookup/src/table/family.rs",
             "crates/namelookup/src/table/mod.rs",
             "crates/namelookup/src/table/node.rs",

@@ -179,6 +179,7 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
             &["cores", "frame", "header", "sizing", "stats"],
             &["chunk", "frames"],
             &["app", "route", "tables", "tracer"],
+            &["any_app"],
             &["apps", "io", "report", "worker"],
             &["control", "metrics", "router"],
         ],

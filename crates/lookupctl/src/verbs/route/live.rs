@@ -24,7 +24,7 @@ use super::sources::{Sources, States};
 use super::switch::OpenFlow;
 use super::tables::{AccessList, NameTables, own_mac};
 use super::tunnels::{Gpus, Tunnels};
-use super::{Done, fleet};
+use super::{Done, MakeWorker, fleet};
 use crate::interrupt::{Running, is_interrupted};
 use crate::number::counted;
 
@@ -279,7 +279,7 @@ fn drive<'a>(
     options: &Options,
     taken: &[Taken],
     beside: Beside<'_>,
-    worker: &(dyn Fn(usize, Memory, Vec<Box<dyn Port>>) -> Result<Worker<'a>, Error> + Sync),
+    worker: &MakeWorker<'_, Result<Worker<'a>, Error>>,
 ) -> Result<Done> {
     let workers = workers(options, taken)?;
     let pins = Pins::of(options, workers)?;

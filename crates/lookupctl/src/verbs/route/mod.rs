@@ -125,16 +125,16 @@ fn tell(options: &Options, done: &Done) -> Result<Outcome> {
     Ok(if is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }
 
+/// A function that makes a worker: of its number, its memory and its ports.
+type MakeWorker<'m, W> = dyn Fn(usize, Memory, Vec<Box<dyn Port>>) -> W + Sync + 'm;
+
 /// Runs the workers until the time is up, the source ends, or a signal comes.
 fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + Sync) -> Result<Done> {
     drive_all(options, wiring, &|at, memory, ports| Worker::new(app(at), memory, ports, options.settings()))
 }
 
-fn drive_all<'a>(
-    options: &Options,
-    wiring: &Wiring,
-    worker: &(dyn Fn(usize, Memory, Vec<Box<dyn Port>>) -> Worker<'a> + Sync),
-) -> Result<Done> {
+/// Runs workers of any application, as [`drive`] does.
+fn drive_all<'a>(options: &Options, wiring: &Wiring, worker: &MakeWorker<'_, Worker<'a>>) -> Result<Done> {
     let workers = options.threads();
     let stop = AtomicBool::new(false);
     let running = Running::begin();
