@@ -38,9 +38,19 @@ impl RouteList<'_> {
         records.remainder().is_empty().then_some(rib)
     }
 
-    /// The longest prefix that contains an address. O(lengths × log routes).
+    /// The longest prefix that contains an address. O(nested prefixes × log routes), mostly one or two
+    /// searches.
     pub(crate) fn longest_match<A: Address>(self, address: A) -> Option<Prefix<A>> {
-        (0..=A::BITS).rev().map(|len| Prefix::around(address, len)).find(|&prefix| self.contains(prefix))
+        let mut most = Prefix::host(address);
+        loop {
+            // A prefix of the address that is no longer than `most` is not after `most`, and so not after
+            // `last`. The address of `last` lies within it, so it has no more bits than both share.
+            let last = self.last_up_to(most)?;
+            if last.contains(address) {
+                return Some(last);
+            }
+            most = Prefix::around(address, last.address().common_bits(address));
+        }
     }
 
     /// Every prefix that contains an address, with its next hop, shortest first. O(lengths × log routes).
@@ -49,8 +59,15 @@ impl RouteList<'_> {
         prefixes.filter_map(move |prefix| Some((prefix, self.find(prefix)?)))
     }
 
-    fn contains<A: Address>(self, prefix: Prefix<A>) -> bool {
-        self.find(prefix).is_some()
+    /// The last prefix in table order that is not after this one.
+    fn last_up_to<A: Address>(self, prefix: Prefix<A>) -> Option<Prefix<A>> {
+        let of = |at: usize| Some(parse::<A>(self.0.get(at * record::<A>()..)?.get(..record::<A>())?)?.0);
+        let (mut from, mut to) = (0, self.0.len() / record::<A>());
+        while from < to {
+            let middle = from.midpoint(to);
+            if of(middle) <= Some(prefix) { from = middle + 1 } else { to = middle }
+        }
+        of(from.checked_sub(1)?)
     }
 
     /// The next hop of a prefix itself.
@@ -137,6 +154,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_longest_match_is_that_of_the_routes(
+            prefixes in proptest::collection::vec((0..4_u32, 0..4_u32, 0..=32_u8), 0..40),
+            addresses in proptest::collection::vec((0..4_u32, 0..4_u32), 20),
+        ) {
+            // Few addresses, so that prefixes nest and addresses lie behind prefixes of others.
+            let address = |(high, low): (u32, u32)| V4(high << 30 | low);
+            let prefixes = prefixes.into_iter().map(|(high, low, len)| Prefix::around(address((high, low)), len));
+            let rib: Rib<V4> = prefixes.zip((1..).map(NextHop)).collect();
+            let bytes = to_bytes(rib.iter());
+            for address in addresses.into_iter().map(address) {
+                let expected = rib.longest_match(address).map(|(prefix, _)| prefix);
+                prop_assert_eq!(RouteList(&bytes).longest_match(address), expected);
+            }
+        }
+
         #[test]
         fn any_bytes_are_routes_or_refused(
             bytes in proptest::collection::vec(prop_oneof![Just(0), Just(8), any::<u8>()], 0..64),
