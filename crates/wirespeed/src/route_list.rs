@@ -5,14 +5,13 @@
 //! little-endian). Records are sorted in table order, so a binary search finds a prefix in the file's bytes.
 //! Engines don't read them.
 
-use wirespeed_fib::{Address, NextHop, Prefix, Rib};
+use wirespeed_fib::{Address, NextHop, Prefix, Rib, V6};
 
 /// The records of a table.
 pub(crate) fn to_bytes<A: Address>(routes: impl Iterator<Item = (Prefix<A>, NextHop)>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(routes.size_hint().0 * record::<A>());
     for (prefix, next_hop) in routes {
-        bytes.extend((0..A::OCTETS).map(|at| prefix.address().octet(at)));
-        bytes.push(prefix.len());
+        bytes.extend(key(prefix));
         bytes.extend(next_hop.0.to_le_bytes());
     }
     bytes
@@ -61,15 +60,27 @@ impl RouteList<'_> {
 
     /// The last route in table order whose prefix is not after this one.
     fn last_up_to<A: Address>(self, prefix: Prefix<A>) -> Option<(Prefix<A>, NextHop)> {
-        let route = |at: usize| parse::<A>(self.0.chunks_exact(record::<A>()).nth(at)?);
+        let mut most = [0; MOST_OCTETS + 1];
+        let most = &mut most[..=A::OCTETS];
+        most.iter_mut().zip(key(prefix)).for_each(|(byte, of_prefix)| *byte = of_prefix);
+        let record_at = |at: usize| &self.0[at * record::<A>()..][..record::<A>()];
         let (mut from, mut to) = (0, self.0.len() / record::<A>());
         while from < to {
             let middle = from.midpoint(to);
-            let is_after = route(middle).is_some_and(|(found, _)| found > prefix);
+            // Bytes in the order of records are in table order.
+            let is_after = record_at(middle)[..=A::OCTETS] > *most;
             if is_after { to = middle } else { from = middle + 1 }
         }
-        route(from.checked_sub(1)?)
+        parse(record_at(from.checked_sub(1)?))
     }
+}
+
+/// The octets of the longest address.
+const MOST_OCTETS: usize = V6::OCTETS;
+
+/// The bytes of a record before its next hop.
+fn key<A: Address>(prefix: Prefix<A>) -> impl Iterator<Item = u8> {
+    (0..A::OCTETS).map(move |at| prefix.address().octet(at)).chain([prefix.len()])
 }
 
 /// Bytes of a record.
@@ -90,7 +101,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use wirespeed_fib::{V4, V6};
+    use wirespeed_fib::V4;
 
     #[test]
     fn matches_what_the_routes_match() {
