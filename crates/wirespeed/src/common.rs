@@ -289,7 +289,7 @@ impl<D: Served> ReaderCore<D> {
     }
 
     /// Has batches looked up on GPUs.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "gpu"))]
     pub(crate) fn on(self, offload: Offload<D::Remote>) -> Self {
         Self { offload: Some(Arc::new(offload)), ..self }
     }
