@@ -45,7 +45,7 @@ impl RouteList<'_> {
         loop {
             // A prefix of the address that is no longer than `most` is not after `most`, and so not after
             // `last`. The address of `last` lies within it, so it has no more bits than both share.
-            let last = self.last_up_to(most)?;
+            let (last, _) = self.last_up_to(most)?;
             if last.contains(address) {
                 return Some(last);
             }
@@ -56,34 +56,19 @@ impl RouteList<'_> {
     /// Every prefix that contains an address, with its next hop, shortest first. O(lengths × log routes).
     pub(crate) fn covering<A: Address>(self, address: A) -> impl Iterator<Item = (Prefix<A>, NextHop)> {
         let prefixes = (0..=A::BITS).map(move |len| Prefix::around(address, len));
-        prefixes.filter_map(move |prefix| Some((prefix, self.find(prefix)?)))
+        prefixes.filter_map(move |prefix| self.last_up_to(prefix).filter(|&(last, _)| last == prefix))
     }
 
-    /// The last prefix in table order that is not after this one.
-    fn last_up_to<A: Address>(self, prefix: Prefix<A>) -> Option<Prefix<A>> {
-        let of = |at: usize| Some(parse::<A>(self.0.get(at * record::<A>()..)?.get(..record::<A>())?)?.0);
+    /// The last route in table order whose prefix is not after this one.
+    fn last_up_to<A: Address>(self, prefix: Prefix<A>) -> Option<(Prefix<A>, NextHop)> {
+        let route = |at: usize| parse::<A>(self.0.chunks_exact(record::<A>()).nth(at)?);
         let (mut from, mut to) = (0, self.0.len() / record::<A>());
         while from < to {
             let middle = from.midpoint(to);
-            if of(middle) <= Some(prefix) { from = middle + 1 } else { to = middle }
+            let is_after = route(middle).is_some_and(|(found, _)| found > prefix);
+            if is_after { to = middle } else { from = middle + 1 }
         }
-        of(from.checked_sub(1)?)
-    }
-
-    /// The next hop of a prefix itself.
-    fn find<A: Address>(self, prefix: Prefix<A>) -> Option<NextHop> {
-        let (mut from, mut to) = (0, self.0.len() / record::<A>());
-        while from < to {
-            let middle = from.midpoint(to);
-            let at = &self.0[middle * record::<A>()..][..record::<A>()];
-            let found = parse::<A>(at);
-            match found.map(|(at, _)| at).cmp(&Some(prefix)) {
-                std::cmp::Ordering::Less => from = middle + 1,
-                std::cmp::Ordering::Equal => return found.map(|(_, next_hop)| next_hop),
-                std::cmp::Ordering::Greater => to = middle,
-            }
-        }
-        None
+        route(from.checked_sub(1)?)
     }
 }
 
