@@ -13,7 +13,7 @@ use wirespeed::prelude::*;
 use crate::boundary::{Failure, batch, free, given, handle, input, status, text, ws_status};
 use crate::labels::{Text, Texts, index, label_of, write_text};
 use crate::live::{Held, Live};
-use crate::options::{Options, is_image, ws_options};
+use crate::options::{Options, is_image, with, ws_options};
 use crate::reader::{label_field, text_of_text};
 
 /// Table of names, live: it changes while its readers look up. The longest prefix of components wins. A list
@@ -351,15 +351,10 @@ fn read(path: &Path, options: Options<'_>) -> Result<(AnyNames, Labels<Text>), F
     Ok(with_settings(NameTable::builder(), options)?.build_read(read)?)
 }
 
-fn with_settings(mut builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {
+fn with_settings(builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {
     let options = options.only_for("names")?;
-    if let Some(engine) = options.engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = options.memory_cap {
-        builder = builder.memory_cap(cap);
-    }
-    Ok(builder)
+    let builder = with(builder, options.engine, NameBuilder::engine);
+    Ok(with(builder, options.memory_cap, NameBuilder::memory_cap))
 }
 
 fn parse(form: u32, name: &str) -> Result<NameBuf, Failure> {

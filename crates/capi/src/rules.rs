@@ -16,7 +16,7 @@ use crate::boundary::{
 };
 use crate::labels::{Text, Texts, label_of};
 use crate::live::{Held, Live, State};
-use crate::options::{Options, is_image, ws_options};
+use crate::options::{Options, is_image, with, ws_options};
 
 /// Set of rules, live: it changes while its readers look up. The matching rule of the highest priority wins,
 /// among equals the one with the lower number.
@@ -356,7 +356,7 @@ fn opened<T: RuleTuple>(
     labels: Labels<Text>,
 ) -> Result<(Classifier<T>, Labels<Text>), Failure> {
     let options = options.only_for("rules")?;
-    let builder = with_settings(Classifier::builder(), &options)?;
+    let builder = with_settings(&options)?;
     match path {
         None => Ok((builder.build()?, labels)),
         Some(path) if is_image(path)? => {
@@ -370,34 +370,18 @@ fn opened<T: RuleTuple>(
     }
 }
 
-fn with_settings<T: RuleTuple>(
-    mut builder: ClassifierBuilder<T>,
-    options: &Options<'_>,
-) -> Result<ClassifierBuilder<T>, Failure> {
+fn with_settings<T: RuleTuple>(options: &Options<'_>) -> Result<ClassifierBuilder<T>, Failure> {
     let How { assume, chain, rule_table, .. } = &options.how;
-    for fact in assume {
-        builder = builder.assume(fact);
-    }
-    if let Some(chain) = chain {
-        builder = builder.chain(chain);
-    }
-    if let Some(table) = rule_table {
-        builder = builder.rule_table(table);
-    }
     let format = options.format(|content| match content {
         Content::Rules(format) => Some(format),
         _ => None,
     })?;
-    if let Some(format) = format {
-        builder = builder.format(format);
-    }
-    if let Some(engine) = options.engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = options.memory_cap {
-        builder = builder.memory_cap(cap);
-    }
-    Ok(builder)
+    let builder = assume.iter().fold(Classifier::builder(), ClassifierBuilder::assume);
+    let builder = with(builder, chain.as_deref(), ClassifierBuilder::chain);
+    let builder = with(builder, rule_table.as_deref(), ClassifierBuilder::rule_table);
+    let builder = with(builder, format, ClassifierBuilder::format);
+    let builder = with(builder, options.engine, ClassifierBuilder::engine);
+    Ok(with(builder, options.memory_cap, ClassifierBuilder::memory_cap))
 }
 
 /// Refuses answers that a rule which was left out could change.

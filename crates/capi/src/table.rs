@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
+use wirespeed::IpBuilder;
 use wirespeed::content::Content;
 use wirespeed::fib::merge::{MergeSource, read_sources};
 use wirespeed::fib::read::{Source, is_built_in, read_fib};
@@ -13,7 +14,7 @@ use wirespeed::prelude::*;
 use crate::boundary::{Failure, free, given, handle, input, status, text, ws_status};
 use crate::labels::{Text, Texts, index};
 use crate::live::{Held, Live};
-use crate::options::{Options, is_image, ws_options};
+use crate::options::{Options, is_image, with, ws_options};
 use crate::reader::ws_reader;
 
 /// Table of IPv4 and IPv6 routes, live: it changes while its readers look up.
@@ -290,13 +291,9 @@ fn of(table: IpTable, texts: Texts, options: Options<'_>) -> ws_table {
     ws_table(Live::of(Routes { table, options: options.for_later() }, texts))
 }
 
-fn with_settings(mut builder: wirespeed::IpBuilder, options: &Options<'_>) -> wirespeed::IpBuilder {
-    if let Some(engine) = options.engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = options.memory_cap {
-        builder = builder.memory_cap(cap);
-    }
+fn with_settings(builder: IpBuilder, options: &Options<'_>) -> IpBuilder {
+    let builder = with(builder, options.engine, IpBuilder::engine);
+    let builder = with(builder, options.memory_cap, IpBuilder::memory_cap);
     if options.prefix_lookups { builder.prefix_lookups() } else { builder }
 }
 

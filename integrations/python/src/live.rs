@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use wirespeed::prelude::*;
 
 use crate::answers;
@@ -42,6 +42,8 @@ pub(crate) trait Dictionary {
 /// A table, its labels, and where it comes from.
 pub(crate) struct Live<T> {
     labels: Labels<String>,
+    /// The setting that an image is opened with, if there is one.
+    of_image: Option<(&'static str, &'static str)>,
     state: Mutex<State<T>>,
 }
 
@@ -56,7 +58,12 @@ pub(crate) struct State<T> {
 impl<T: Held> Live<T> {
     pub(crate) fn of(table: T, labels: Labels<String>, origin: Origin, skipped: Vec<(String, u64)>) -> Self {
         let texts = Texts::of(labels.clone());
-        Self { labels, state: Mutex::new(State { table, texts, origin, skipped }) }
+        let state = State { table, texts, origin, skipped };
+        Self { labels, of_image: None, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn opened_with(self, setting: &'static str, value: &'static str) -> Self {
+        Self { of_image: Some((setting, value)), ..self }
     }
 
     pub(crate) fn labels(&self) -> &Labels<String> {
@@ -119,13 +126,13 @@ impl<T: Held> Live<T> {
         answers::by_reason(py, self.in_state(py, |state| Ok(state.skipped.clone()))?)
     }
 
-    /// What pickle calls to make a table of a class again; `of_image` are the settings of an image.
+    /// What pickle calls to make a table of a class again.
     pub(crate) fn reduced<'py>(
         &self,
         class: &Bound<'py, PyAny>,
-        of_image: &Bound<'py, PyDict>,
     ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        lock(&self.state)?.origin.reduced(class, of_image, "save it first")
+        let of_image = self.of_image.into_py_dict(class.py())?;
+        lock(&self.state)?.origin.reduced(class, &of_image, "save it first")
     }
 }
 

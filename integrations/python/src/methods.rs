@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use crate::answers;
 use crate::failure::Failure;
@@ -58,6 +58,12 @@ macro_rules! live_methods {
             #[getter]
             fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
                 self.live.in_state(py, |state| Ok(Held::memory_usage(&state.table)))
+            }
+
+            fn __reduce__<'py>(
+                slf: &Bound<'py, Self>,
+            ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
+                slf.get().live.reduced(slf.get_type().as_any())
             }
 
             fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {

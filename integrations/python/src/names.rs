@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::PyType;
 use wirespeed::content::Content;
 use wirespeed::names::read::lists::{
     ListFormat, ListOptions, TableOrList, read_table_or_list, recognise_list,
@@ -15,7 +15,7 @@ use wirespeed::prelude::*;
 use crate::answers::{self, Coded};
 use crate::column::Wrong;
 use crate::failure::{Failure, detached};
-use crate::given::{self, OfFile, Origin, keywords};
+use crate::given::{self, OfFile, Origin, keywords, with};
 use crate::live::{Dictionary, Held, Live};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::text_column::{NAMES, TextColumn};
@@ -46,8 +46,7 @@ impl NameTable {
         let names = names
             .map_or(Ok(Vec::new()), |names| given::pairs(names, |name| parsed(name, form), given::value))?;
         detached(py, || {
-            let (builder, labels) =
-                (with_settings(wirespeed::NameTable::builder(), engine, memory_cap), Labels::new());
+            let (builder, labels) = (builder(engine, memory_cap), Labels::new());
             let builder = match Values::of(names)? {
                 Values::Numbers(names) => builder.names(names),
                 Values::Labels(names) => builder.labelled_names(&labels, names),
@@ -115,8 +114,7 @@ impl NameTable {
                 TableOrList::List(_, report) => (answers::skipped(report), Content::List(report.format)),
             };
             given::check(&how, &path, content)?;
-            let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
-            let (names, labels) = builder.build_read(read)?;
+            let (names, labels) = builder(engine, memory_cap).build_read(read)?;
             check_form(&names, form)?;
             Ok(Self::made(names, labels, form, Origin::File(file, again), skipped))
         })
@@ -209,12 +207,6 @@ impl NameTable {
         let len = self.live.in_state(py, |state| Ok(state.table.len()))?;
         Ok(format!("<wirespeed.NameTable of {len} names, form {}>", self.form.name()))
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        let settings = PyDict::new(slf.py());
-        settings.set_item("form", slf.get().form.name())?;
-        slf.get().live.reduced(slf.get_type().as_any(), &settings)
-    }
 }
 
 impl NameTable {
@@ -225,7 +217,9 @@ impl NameTable {
         origin: Origin,
         skipped: Vec<(String, u64)>,
     ) -> Self {
-        Self { reader: names.reader(), form, live: Live::of(names, labels, origin, skipped) }
+        let reader = names.reader();
+        let live = Live::of(names, labels, origin, skipped).opened_with("form", form.name());
+        Self { reader, form, live }
     }
 
     pub(crate) fn key(&self, name: &Bound<'_, PyAny>) -> Result<NameBuf, Failure> {
@@ -328,11 +322,9 @@ impl Dictionary for wirespeed::NameTable {
     }
 }
 
-fn with_settings(mut builder: NameBuilder, engine: Option<String>, memory_cap: Option<u64>) -> NameBuilder {
-    if let Some(engine) = engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = memory_cap { builder.memory_cap(cap) } else { builder }
+fn builder(engine: Option<String>, memory_cap: Option<u64>) -> NameBuilder {
+    let builder = with(wirespeed::NameTable::builder(), engine, NameBuilder::engine);
+    with(builder, memory_cap, NameBuilder::memory_cap)
 }
 
 /// Refuses other forms than that of domains for a list of these.

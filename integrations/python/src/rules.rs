@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyType};
 use wirespeed::classify::ClassifierBuilder;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::read::{RuleFormat, UnknownFormat};
@@ -15,7 +15,7 @@ use crate::addresses::Addresses;
 use crate::answers::{self, Coded};
 use crate::column::{Column, Kind, Read, Wrong};
 use crate::failure::{Failure, detached};
-use crate::given::{self, OfFile, Origin, keywords};
+use crate::given::{self, OfFile, Origin, keywords, with};
 use crate::live::{Held, Live};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::numbers::field;
@@ -152,8 +152,8 @@ impl Classifier {
         detached(py, || {
             let (file, labels) = (OfFile::now(&path)?, Labels::new());
             let rules = match checked_family(family)? {
-                6 => Rules::Ipv6(settings.of(wirespeed::Classifier::builder()).file(&path, &labels).build()?),
-                _ => Rules::Ipv4(settings.of(wirespeed::Classifier::builder()).file(&path, &labels).build()?),
+                6 => Rules::Ipv6(settings.builder().file(&path, &labels).build()?),
+                _ => Rules::Ipv4(settings.builder().file(&path, &labels).build()?),
             };
             Ok(Self::made(rules, labels, Origin::File(file, again)))
         })
@@ -285,10 +285,6 @@ impl Classifier {
     fn __repr__(&self, py: Python<'_>) -> Result<String, Failure> {
         let len = self.live.in_state(py, |state| Ok(state.table.len()))?;
         Ok(format!("<wirespeed.Classifier of {len} rules for IPv{}>", self.family()))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        slf.get().live.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()))
     }
 }
 
@@ -439,23 +435,14 @@ fn addresses(object: &Bound<'_, PyAny>, wrong: Wrong) -> Result<(Kind, Vec<Optio
 }
 
 impl Settings {
-    fn of<T: RuleTuple>(self, mut builder: ClassifierBuilder<T>) -> ClassifierBuilder<T> {
-        for fact in self.assume {
-            builder = builder.assume(fact);
-        }
-        if let Some(format) = self.format {
-            builder = builder.format(format);
-        }
-        if let Some(chain) = self.chain {
-            builder = builder.chain(chain);
-        }
-        if let Some(table) = self.rule_table {
-            builder = builder.rule_table(table);
-        }
-        if let Some(engine) = self.engine {
-            builder = builder.engine(engine);
-        }
-        if let Some(cap) = self.memory_cap { builder.memory_cap(cap) } else { builder }
+    fn builder<T: RuleTuple>(self) -> ClassifierBuilder<T> {
+        let builder =
+            self.assume.into_iter().fold(wirespeed::Classifier::builder(), ClassifierBuilder::assume);
+        let builder = with(builder, self.format, ClassifierBuilder::format);
+        let builder = with(builder, self.chain, ClassifierBuilder::chain);
+        let builder = with(builder, self.rule_table, ClassifierBuilder::rule_table);
+        let builder = with(builder, self.engine, ClassifierBuilder::engine);
+        with(builder, self.memory_cap, ClassifierBuilder::memory_cap)
     }
 }
 
@@ -469,7 +456,7 @@ fn checked_family(family: u8) -> Result<u8, Failure> {
 fn of_rules<T: RuleTuple>(rules: &[String], settings: Settings) -> Result<wirespeed::Classifier<T>, Failure> {
     let rules = rules.iter().enumerate().map(|(at, rule)| parse(rule).map_err(|failure| failure.at(at)));
     let rules = rules.collect::<Result<Vec<_>, _>>()?;
-    Ok(settings.of(wirespeed::Classifier::builder()).rules(rules).build()?)
+    Ok(settings.builder().rules(rules).build()?)
 }
 
 fn parse<T: RuleTuple>(rule: &str) -> Result<Rule<T>, Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyList, PyType};
 use wirespeed::content::Content;
 use wirespeed::fib::merge::{MergeSource, read_sources};
 use wirespeed::fib::read::{Format, PrefixColumns, ReadOptions, Source, read_fib};
@@ -16,7 +16,7 @@ use crate::addresses::{self, Addresses};
 use crate::answers::{self, Coded};
 use crate::column::{Column, Wrong};
 use crate::failure::{Failure, detached};
-use crate::given::{self, OfFile, Origin, keywords};
+use crate::given::{self, OfFile, Origin, keywords, with};
 use crate::live::{Dictionary, Held, Live};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::texts::Values;
@@ -37,13 +37,9 @@ struct Settings {
 }
 
 impl Settings {
-    fn of(self, mut builder: IpBuilder) -> IpBuilder {
-        if let Some(engine) = self.engine {
-            builder = builder.engine(engine);
-        }
-        if let Some(cap) = self.memory_cap {
-            builder = builder.memory_cap(cap);
-        }
+    fn of(self, builder: IpBuilder) -> IpBuilder {
+        let builder = with(builder, self.engine, IpBuilder::engine);
+        let builder = with(builder, self.memory_cap, IpBuilder::memory_cap);
         if self.prefix_lookups { builder.prefix_lookups() } else { builder }
     }
 }
@@ -307,10 +303,6 @@ impl Table {
         let (v4, v6) =
             self.live.in_state(py, |state| Ok((state.table.v4().len(), state.table.v6().len())))?;
         Ok(format!("<wirespeed.Table of {v4} IPv4 and {v6} IPv6 prefixes>"))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        slf.get().live.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()))
     }
 }
 
