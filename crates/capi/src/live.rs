@@ -12,9 +12,10 @@ use crate::labels::{Text, Texts, check_no_numbers};
 
 /// A table of the façade, as a handle has it.
 pub(crate) trait Held {
-    /// The table where it takes changes.
+    /// The table as it takes changes. Names may be a list of domains, which takes none.
     type Live;
 
+    /// The table, to change it. Fails for a list of domains.
     fn live(&mut self) -> Result<&mut Self::Live, Failure>;
     fn attach_labels(live: &mut Self::Live, labels: &Labels<Text>);
     fn load(live: &mut Self::Live, path: &Path, labels: &Labels<Text>) -> Result<(), Failure>;
@@ -22,6 +23,7 @@ pub(crate) trait Held {
     fn len(&self) -> usize;
 }
 
+/// A table that its handle, and through it several threads of C, may change.
 pub(crate) struct Live<T>(Mutex<State<T>>);
 
 pub(crate) struct State<T> {

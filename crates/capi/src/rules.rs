@@ -409,9 +409,7 @@ impl Held for Rules {
     }
 
     fn save(&self, path: &Path, labels: &Labels<Text>) -> Result<(), wirespeed::Error> {
-        each!(Self, self, rules => {
-            if labels.is_empty() { rules.save(path) } else { rules.save_labelled(path, labels) }
-        })
+        each!(Self, self, rules => rules.save_labelled(path, labels))
     }
 
     fn len(&self) -> usize {

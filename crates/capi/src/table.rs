@@ -45,7 +45,7 @@ impl Held for Routes {
     }
 
     fn save(&self, path: &Path, labels: &Labels<Text>) -> Result<(), wirespeed::Error> {
-        if labels.is_empty() { self.table.save(path) } else { self.table.save_labelled(path, labels) }
+        self.table.save_labelled(path, labels)
     }
 
     fn len(&self) -> usize {

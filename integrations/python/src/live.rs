@@ -14,9 +14,10 @@ use crate::texts::{Texts, Value};
 
 /// A table of the façade, as a class holds it.
 pub(crate) trait Held: Send {
-    /// The table where it takes changes.
+    /// The table as it takes changes. Names may be a list of domains, which takes none.
     type Live;
 
+    /// The table, to change it. Fails for a list of domains.
     fn live(&mut self) -> Result<&mut Self::Live, Failure>;
     fn load(live: &mut Self::Live, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error>;
     fn save(&self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error>;

@@ -348,7 +348,7 @@ impl Held for IpTable {
     }
 
     fn save(&self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error> {
-        if labels.is_empty() { self.save(path) } else { self.save_labelled(path, labels) }
+        self.save_labelled(path, labels)
     }
 
     fn len(&self) -> usize {
