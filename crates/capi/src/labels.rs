@@ -9,7 +9,7 @@ use std::str::FromStr;
 use wirespeed::fib::read::record;
 use wirespeed::{Labels, NextHop};
 
-use crate::boundary::Failure;
+use crate::boundary::{Failure, status};
 
 /// A label: a text that ends with a zero byte.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -158,9 +158,22 @@ pub(crate) fn check_no_numbers(texts: &Texts, is_empty: bool) -> Result<(), Fail
 }
 
 /// The text of a label, or NULL. It stays in place as [`Texts`] says.
-pub(crate) fn text_of(labels: &Labels<Text>, number: u64) -> *const c_char {
+fn text_of(labels: &Labels<Text>, number: u64) -> *const c_char {
     let index = u32::try_from(number).map_or(NextHop::NONE, NextHop);
     labels.get(index).map_or(ptr::null(), |text| text.0.as_ptr())
+}
+
+/// The text of a label of a reader, or NULL also if the call fails.
+pub(crate) fn label_of<'c>(
+    labels: impl FnOnce() -> Result<&'c Labels<Text>, Failure>,
+    number: u64,
+) -> *const c_char {
+    let mut found = ptr::null();
+    status(|| {
+        found = text_of(labels()?, number);
+        Ok(())
+    });
+    found
 }
 
 /// Writes the value of a field of a label: [`write_text`]. Returns its bytes, 0 for a label that lacks the

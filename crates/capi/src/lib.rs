@@ -19,6 +19,7 @@
 
 mod boundary;
 mod labels;
+mod live;
 mod names;
 mod options;
 mod reader;

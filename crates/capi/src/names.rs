@@ -3,7 +3,6 @@
 
 use std::ffi::c_char;
 use std::path::Path;
-use std::sync::Mutex;
 
 use wirespeed::content::Content;
 use wirespeed::names::read::lists::{ListOptions, TableOrList, read_table_or_list};
@@ -11,28 +10,38 @@ use wirespeed::names::read::{Former, NameFormat, Source};
 use wirespeed::names::{AnyNameReader, AnyNames, NameBuilder};
 use wirespeed::prelude::*;
 
-use crate::boundary::{Failure, batch, free, given, handle, input, lock, place, status, text, ws_status};
-use crate::labels::{Text, Texts, check_no_numbers, index, text_of, write_text};
-use crate::options::{Options, is_image, ws_options};
+use crate::boundary::{Failure, batch, free, given, handle, input, status, text, ws_status};
+use crate::labels::{Text, Texts, index, label_of, write_text};
+use crate::live::{Held, Live};
+use crate::options::{Options, is_image, with, ws_options};
 use crate::reader::{label_field, text_of_text};
 
 /// Table of names, live: it changes while its readers look up. The longest prefix of components wins. A list
 /// of domains has scopes and exceptions, and takes no changes.
-pub struct ws_names(Mutex<State>);
+pub struct ws_names(Live<AnyNames>);
 
-struct State {
-    names: AnyNames,
-    texts: Texts,
-}
+impl Held for AnyNames {
+    type Live = NameTable;
 
-impl State {
-    /// The table and its labels. Fails for a list of domains.
-    fn table(&mut self) -> Result<(&mut NameTable, &mut Texts), Failure> {
-        let table = self
-            .names
-            .table_mut()
-            .ok_or_else(|| Failure::state("a list of domains takes no changes: open the file anew"))?;
-        Ok((table, &mut self.texts))
+    fn live(&mut self) -> Result<&mut NameTable, Failure> {
+        let table = self.table_mut();
+        table.ok_or_else(|| Failure::state("a list of domains takes no changes: open the file anew"))
+    }
+
+    fn attach_labels(live: &mut NameTable, labels: &Labels<Text>) {
+        live.attach_labels(labels);
+    }
+
+    fn load(live: &mut NameTable, path: &Path, labels: &Labels<Text>) -> Result<(), Failure> {
+        Ok(live.load(path, labels).map(drop)?)
+    }
+
+    fn save(&self, path: &Path, labels: &Labels<Text>) -> Result<(), wirespeed::Error> {
+        self.save(path, labels)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
     }
 }
 
@@ -72,7 +81,7 @@ pub unsafe extern "C" fn ws_names_new(options: *const ws_options) -> *mut ws_nam
     handle(|| {
         // SAFETY: the caller keeps the rules of the header.
         let builder = with_settings(NameTable::builder(), unsafe { Options::of(options) }?)?;
-        Ok(ws_names(Mutex::new(State { names: AnyNames::Table(builder.build()?), texts: Texts::new() })))
+        Ok(ws_names(Live::of(AnyNames::Table(builder.build()?), Texts::new())))
     })
 }
 
@@ -91,7 +100,7 @@ pub unsafe extern "C" fn ws_names_open(path: *const c_char, options: *const ws_o
         } else {
             read(path, options)?
         };
-        Ok(ws_names(Mutex::new(State { names, texts: Texts::of(labels) })))
+        Ok(ws_names(Live::of(names, Texts::of(labels))))
     })
 }
 
@@ -105,12 +114,8 @@ pub unsafe extern "C" fn ws_names_free(names: *mut ws_names) {
 /// Writes the number of names to count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_len(names: *const ws_names, count: *mut usize) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (names, count) = unsafe { (given(names, "names")?, place(count, "count")?) };
-        count.write(lock(&names.0)?.names.len());
-        Ok(())
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(names, "names")?.0.len(count) })
 }
 
 /// Inserts a name of a ws_name_form, or replaces the result of an equal name. The result is from 1 to
@@ -126,7 +131,7 @@ pub unsafe extern "C" fn ws_names_insert(
         // SAFETY: the caller keeps the rules of the header.
         let (names, name) = unsafe { (given(names, "names")?, text(name, "name")?) };
         let (name, result) = (parse(form, name)?, index(result, "the result")?);
-        apply(names, &[NameUpdate::insert(name, result)], &[result])
+        names.0.change(&[result], |names| names.insert(name, result))
     })
 }
 
@@ -144,14 +149,7 @@ pub unsafe extern "C" fn ws_names_insert_label(
         let (names, name, label) =
             unsafe { (given(names, "names")?, text(name, "name")?, text(label, "label")?) };
         let name = parse(form, name)?;
-        let mut state = lock(&names.0)?;
-        let (names, texts) = state.table()?;
-        check_no_numbers(texts, names.is_empty())?;
-        texts.with(label, |result, labels| {
-            names.attach_labels(labels);
-            names.insert(name, result)?;
-            Ok(())
-        })
+        names.0.change_to(label, |names, result| Ok(names.insert(name, result).map(drop)?))
     })
 }
 
@@ -165,7 +163,8 @@ pub unsafe extern "C" fn ws_names_remove(
     status(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (names, name) = unsafe { (given(names, "names")?, text(name, "name")?) };
-        apply(names, &[NameUpdate::remove(parse(form, name)?)], &[])
+        let name = parse(form, name)?;
+        names.0.change(&[], |names| names.remove(name))
     })
 }
 
@@ -191,7 +190,8 @@ pub unsafe extern "C" fn ws_names_apply(
                 result => NameUpdate::insert(name, result),
             })
         });
-        apply(names, &updates.collect::<Result<Vec<_>, Failure>>()?, &results)
+        let updates = updates.collect::<Result<Vec<_>, Failure>>()?;
+        names.0.change(&results, |names| names.apply(&updates))
     })
 }
 
@@ -200,40 +200,23 @@ pub unsafe extern "C" fn ws_names_apply(
 /// domains. Labels keep their numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_load(names: *const ws_names, path: *const c_char) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (names, path) = unsafe { (given(names, "names")?, text(path, "path")?) };
-        let mut state = lock(&names.0)?;
-        let (names, texts) = state.table()?;
-        check_no_numbers(texts, names.is_empty())?;
-        let loaded = names.load(path, texts.labels());
-        texts.hold();
-        Ok(loaded.map(drop)?)
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(names, "names")?.0.load(path) })
 }
 
 /// Saves the table as an image file, with its names and labels. An existing file is replaced as a whole or
 /// not at all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_save(names: *const ws_names, path: *const c_char) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (names, path) = unsafe { (given(names, "names")?, text(path, "path")?) };
-        let state = lock(&names.0)?;
-        let State { names, texts } = &*state;
-        Ok(names.save(path, texts.labels())?)
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(names, "names")?.0.save(path) })
 }
 
 /// Lets labels end that no name leads to: see ws_table_forget_labels.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_forget_labels(names: *const ws_names) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let names = unsafe { given(names, "names") }?;
-        lock(&names.0)?.texts.forget();
-        Ok(())
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(names, "names")?.0.forget_labels() })
 }
 
 /// Makes a reader of a table. It sees all later changes.
@@ -242,8 +225,8 @@ pub unsafe extern "C" fn ws_names_reader(names: *const ws_names) -> *mut ws_name
     handle(|| {
         // SAFETY: the caller keeps the rules of the header.
         let names = unsafe { given(names, "names") }?;
-        let state = lock(&names.0)?;
-        Ok(ws_name_reader { reader: state.names.reader(), labels: state.texts.labels().clone() })
+        let state = names.0.lock()?;
+        Ok(ws_name_reader { reader: state.table.reader(), labels: state.texts.labels().clone() })
     })
 }
 
@@ -298,13 +281,8 @@ pub unsafe extern "C" fn ws_lookup_names_bulk(
 /// Label of a result, or NULL if it has none: see ws_reader_label.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_name_reader_label(reader: *const ws_name_reader, result: u64) -> *const c_char {
-    let mut found = std::ptr::null();
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        found = text_of(&unsafe { given(reader, "reader") }?.labels, result);
-        Ok(())
-    });
-    found
+    // SAFETY: the caller keeps the rules of the header.
+    label_of(|| Ok(&unsafe { given(reader, "reader") }?.labels), result)
 }
 
 /// Writes the value of a field of a result's label: see ws_reader_label_field.
@@ -373,21 +351,10 @@ fn read(path: &Path, options: Options<'_>) -> Result<(AnyNames, Labels<Text>), F
     Ok(with_settings(NameTable::builder(), options)?.build_read(read)?)
 }
 
-fn with_settings(mut builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {
+fn with_settings(builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {
     let options = options.only_for("names")?;
-    if let Some(engine) = options.engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = options.memory_cap {
-        builder = builder.memory_cap(cap);
-    }
-    Ok(builder)
-}
-
-fn apply(names: &ws_names, updates: &[NameUpdate], results: &[NextHop]) -> Result<(), Failure> {
-    let mut state = lock(&names.0)?;
-    let (names, texts) = state.table()?;
-    texts.claimed(results, || Ok(names.apply(updates).map(drop)?))
+    let builder = with(builder, options.engine, NameBuilder::engine);
+    Ok(with(builder, options.memory_cap, NameBuilder::memory_cap))
 }
 
 fn parse(form: u32, name: &str) -> Result<NameBuf, Failure> {

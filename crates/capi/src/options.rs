@@ -204,6 +204,14 @@ impl<'c> Options<'c> {
     }
 }
 
+/// A builder with a setting, if it is given.
+pub(crate) fn with<B, V>(builder: B, setting: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
+    match setting {
+        Some(setting) => set(builder, setting),
+        None => builder,
+    }
+}
+
 fn is_set(name: &str, value: u8) -> Result<bool, Failure> {
     match value {
         0 => Ok(false),

@@ -15,7 +15,7 @@ use wirespeed::{Key, Reader};
 use crate::boundary::{
     Failure, addresses, batch, free, given, handle, output, place, status, text, ws_status,
 };
-use crate::labels::{Text, text_of, write_field};
+use crate::labels::{Text, label_of, write_field};
 
 /// Looks up addresses in a table or an image.
 pub struct ws_reader {
@@ -146,13 +146,8 @@ pub unsafe extern "C" fn ws_lookup(reader: *const ws_reader, address: u32, next_
 /// or the label ends by ws_table_forget_labels.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_reader_label(reader: *const ws_reader, next_hop: u64) -> *const c_char {
-    let mut found = std::ptr::null();
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        found = text_of(&unsafe { given(reader, "reader") }?.labels, next_hop);
-        Ok(())
-    });
-    found
+    // SAFETY: the caller keeps the rules of the header.
+    label_of(|| Ok(&unsafe { given(reader, "reader") }?.labels), next_hop)
 }
 
 /// Writes the value of a field of a next hop's label, where labels are records such as asn=64496,country=DE:

@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
-use std::sync::Mutex;
 
 use wirespeed::classify::{ClassifierBuilder, TupleName};
 use wirespeed::content::{Content, How};
@@ -13,19 +12,15 @@ use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
 
 use crate::boundary::{
-    Failure, addresses, batch, free, given, handle, input, lock, output, place, status, text, ws_status,
+    Failure, addresses, batch, free, given, handle, input, output, place, status, text, ws_status,
 };
-use crate::labels::{Text, Texts, check_no_numbers, text_of};
-use crate::options::{Options, is_image, ws_options};
+use crate::labels::{Text, Texts, label_of};
+use crate::live::{Held, Live, State};
+use crate::options::{Options, is_image, with, ws_options};
 
 /// Set of rules, live: it changes while its readers look up. The matching rule of the highest priority wins,
 /// among equals the one with the lower number.
-pub struct ws_rules(Mutex<State>);
-
-struct State {
-    rules: Rules,
-    texts: Texts,
-}
+pub struct ws_rules(Live<Rules>);
 
 enum Rules {
     Ipv4(Classifier<Ipv4Tuple>),
@@ -136,12 +131,8 @@ pub unsafe extern "C" fn ws_rules_free(rules: *mut ws_rules) {
 /// Writes the number of rules to count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_rules_len(rules: *const ws_rules, count: *mut usize) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (rules, count) = unsafe { (given(rules, "rules")?, place(count, "count")?) };
-        count.write(lock(&rules.0)?.rules.len());
-        Ok(())
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(rules, "rules")?.0.len(count) })
 }
 
 /// Inserts a rule after all others, and writes its number, from 1, to number. The rule is written as text:
@@ -157,9 +148,8 @@ pub unsafe extern "C" fn ws_rules_insert(
         // SAFETY: the caller keeps the rules of the header.
         let (rules, rule, number) =
             unsafe { (given(rules, "rules")?, text(rule, "rule")?, place(number, "number")?) };
-        let mut state = lock(&rules.0)?;
-        let State { rules, texts } = &mut *state;
-        each!(Rules, rules, rules => {
+        let State { table, texts } = &mut *rules.0.lock()?;
+        each!(Rules, table, rules => {
             let rule = parse(rules, rule)?;
             let inserted = texts.claimed(&[NextHop(rule.action())], || Ok(rules.insert(rule)?))?;
             number.write(inserted.get());
@@ -182,21 +172,16 @@ pub unsafe extern "C" fn ws_rules_insert_label(
         let (rules, rule, label, number) = unsafe {
             (given(rules, "rules")?, text(rule, "rule")?, text(label, "label")?, place(number, "number")?)
         };
-        let mut state = lock(&rules.0)?;
-        let State { rules, texts } = &mut *state;
-        check_no_numbers(texts, rules.len() == 0)?;
-        each!(Rules, rules, rules => {
-            let rule = parse(rules, rule)?;
-            if rule.action() != 0 {
-                return Err(Failure::argument("the rule has an action, and a label"));
-            }
-            let inserted = texts.with(label, |action, labels| {
-                rules.attach_labels(labels);
-                Ok(rules.insert(rule.with_action(action.0))?)
-            })?;
-            number.write(inserted.get());
-        });
-        Ok(())
+        rules.0.change_to(label, |rules, action| {
+            each!(Rules, rules, rules => {
+                let rule = parse(rules, rule)?;
+                if rule.action() != 0 {
+                    return Err(Failure::argument("the rule has an action, and a label"));
+                }
+                number.write(rules.insert(rule.with_action(action.0))?.get());
+            });
+            Ok(())
+        })
     })
 }
 
@@ -206,8 +191,7 @@ pub unsafe extern "C" fn ws_rules_remove(rules: *const ws_rules, number: u32) ->
     status(|| {
         // SAFETY: the caller keeps the rules of the header.
         let rules = unsafe { given(rules, "rules") }?;
-        each!(Rules, &mut lock(&rules.0)?.rules, rules => rules.apply(&[RuleUpdate::Remove(number)])?);
-        Ok(())
+        rules.0.change(&[], |rules| each!(Rules, rules, rules => rules.apply(&[RuleUpdate::Remove(number)])))
     })
 }
 
@@ -221,9 +205,8 @@ pub unsafe extern "C" fn ws_rules_apply(
     status(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (rules, changes) = unsafe { (given(rules, "rules")?, input(changes, count, "changes")?) };
-        let mut state = lock(&rules.0)?;
-        let State { rules, texts } = &mut *state;
-        each!(Rules, rules, rules => {
+        let State { table, texts } = &mut *rules.0.lock()?;
+        each!(Rules, table, rules => {
             let updates = changes.iter().enumerate().map(|(at, change)| {
                 // SAFETY: the caller keeps the rules of the header, also for texts in arrays.
                 unsafe { change.update(rules) }.map_err(|failure| failure.at(at))
@@ -240,42 +223,23 @@ pub unsafe extern "C" fn ws_rules_apply(
 /// other rules. Fails if the set has actions with numbers of the caller's own. Labels keep their numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_rules_load(rules: *const ws_rules, path: *const c_char) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (rules, path) = unsafe { (given(rules, "rules")?, text(path, "path")?) };
-        let mut state = lock(&rules.0)?;
-        let State { rules, texts } = &mut *state;
-        check_no_numbers(texts, rules.len() == 0)?;
-        let loaded = each!(Rules, rules, rules => rules.load(path, texts.labels()));
-        texts.hold();
-        Ok(loaded.map(drop)?)
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(rules, "rules")?.0.load(path) })
 }
 
 /// Saves the rules as an image file, with their labels. An existing file is replaced as a whole or not at
 /// all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_rules_save(rules: *const ws_rules, path: *const c_char) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (rules, path) = unsafe { (given(rules, "rules")?, text(path, "path")?) };
-        let state = lock(&rules.0)?;
-        let State { rules, texts } = &*state;
-        Ok(each!(Rules, rules, rules => {
-            if texts.is_empty() { rules.save(path) } else { rules.save_labelled(path, texts.labels()) }
-        })?)
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(rules, "rules")?.0.save(path) })
 }
 
 /// Lets labels end that no rule has as action: see ws_table_forget_labels.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_rules_forget_labels(rules: *const ws_rules) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let rules = unsafe { given(rules, "rules") }?;
-        lock(&rules.0)?.texts.forget();
-        Ok(())
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(rules, "rules")?.0.forget_labels() })
 }
 
 /// Makes a reader of a set. It sees all later changes.
@@ -284,8 +248,8 @@ pub unsafe extern "C" fn ws_rules_reader(rules: *const ws_rules) -> *mut ws_rule
     handle(|| {
         // SAFETY: the caller keeps the rules of the header.
         let rules = unsafe { given(rules, "rules") }?;
-        let state = lock(&rules.0)?;
-        let reader = match &state.rules {
+        let state = rules.0.lock()?;
+        let reader = match &state.table {
             Rules::Ipv4(rules) => Reader::Ipv4(rules.reader()),
             Rules::Ipv6(rules) => Reader::Ipv6(rules.reader()),
         };
@@ -364,13 +328,8 @@ pub unsafe extern "C" fn ws_classify6_bulk(
 /// Label of an action, or NULL if it has none: see ws_reader_label.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_rule_reader_label(reader: *const ws_rule_reader, action: u64) -> *const c_char {
-    let mut found = std::ptr::null();
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        found = text_of(&unsafe { given(reader, "reader") }?.labels, action);
-        Ok(())
-    });
-    found
+    // SAFETY: the caller keeps the rules of the header.
+    label_of(|| Ok(&unsafe { given(reader, "reader") }?.labels), action)
 }
 
 /// Packets of a block, whose results fit the first-level cache.
@@ -388,7 +347,7 @@ fn open(path: Option<&Path>, tuple: u32, options: Options<'_>) -> Result<ws_rule
             (Rules::Ipv4(rules), labels)
         }
     };
-    Ok(ws_rules(Mutex::new(State { rules, texts: Texts::of(labels) })))
+    Ok(ws_rules(Live::of(rules, Texts::of(labels))))
 }
 
 fn opened<T: RuleTuple>(
@@ -397,7 +356,7 @@ fn opened<T: RuleTuple>(
     labels: Labels<Text>,
 ) -> Result<(Classifier<T>, Labels<Text>), Failure> {
     let options = options.only_for("rules")?;
-    let builder = with_settings(Classifier::builder(), &options)?;
+    let builder = with_settings(&options)?;
     match path {
         None => Ok((builder.build()?, labels)),
         Some(path) if is_image(path)? => {
@@ -411,34 +370,18 @@ fn opened<T: RuleTuple>(
     }
 }
 
-fn with_settings<T: RuleTuple>(
-    mut builder: ClassifierBuilder<T>,
-    options: &Options<'_>,
-) -> Result<ClassifierBuilder<T>, Failure> {
+fn with_settings<T: RuleTuple>(options: &Options<'_>) -> Result<ClassifierBuilder<T>, Failure> {
     let How { assume, chain, rule_table, .. } = &options.how;
-    for fact in assume {
-        builder = builder.assume(fact);
-    }
-    if let Some(chain) = chain {
-        builder = builder.chain(chain);
-    }
-    if let Some(table) = rule_table {
-        builder = builder.rule_table(table);
-    }
     let format = options.format(|content| match content {
         Content::Rules(format) => Some(format),
         _ => None,
     })?;
-    if let Some(format) = format {
-        builder = builder.format(format);
-    }
-    if let Some(engine) = options.engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = options.memory_cap {
-        builder = builder.memory_cap(cap);
-    }
-    Ok(builder)
+    let builder = assume.iter().fold(Classifier::builder(), ClassifierBuilder::assume);
+    let builder = with(builder, chain.as_deref(), ClassifierBuilder::chain);
+    let builder = with(builder, rule_table.as_deref(), ClassifierBuilder::rule_table);
+    let builder = with(builder, format, ClassifierBuilder::format);
+    let builder = with(builder, options.engine, ClassifierBuilder::engine);
+    Ok(with(builder, options.memory_cap, ClassifierBuilder::memory_cap))
 }
 
 /// Refuses answers that a rule which was left out could change.
@@ -450,7 +393,25 @@ fn check_no_doubts(is_certain: bool, path: &Path) -> Result<(), Failure> {
     Err(Failure::state(format!("{path}: rules were left out of the image, and could change its answers")))
 }
 
-impl Rules {
+impl Held for Rules {
+    type Live = Self;
+
+    fn live(&mut self) -> Result<&mut Self, Failure> {
+        Ok(self)
+    }
+
+    fn attach_labels(live: &mut Self, labels: &Labels<Text>) {
+        each!(Self, live, rules => rules.attach_labels(labels));
+    }
+
+    fn load(live: &mut Self, path: &Path, labels: &Labels<Text>) -> Result<(), Failure> {
+        Ok(each!(Self, live, rules => rules.load(path, labels)).map(drop)?)
+    }
+
+    fn save(&self, path: &Path, labels: &Labels<Text>) -> Result<(), wirespeed::Error> {
+        each!(Self, self, rules => rules.save_labelled(path, labels))
+    }
+
     fn len(&self) -> usize {
         each!(Self, self, rules => rules.len())
     }

@@ -4,26 +4,53 @@
 use std::ffi::c_char;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
-use std::sync::Mutex;
 
+use wirespeed::IpBuilder;
 use wirespeed::content::Content;
 use wirespeed::fib::merge::{MergeSource, read_sources};
 use wirespeed::fib::read::{Source, is_built_in, read_fib};
 use wirespeed::prelude::*;
 
-use crate::boundary::{Failure, free, given, handle, input, lock, place, status, text, ws_status};
-use crate::labels::{Texts, check_no_numbers, index};
-use crate::options::{Options, is_image, ws_options};
+use crate::boundary::{Failure, free, given, handle, input, status, text, ws_status};
+use crate::labels::{Text, Texts, index};
+use crate::live::{Held, Live};
+use crate::options::{Options, is_image, with, ws_options};
 use crate::reader::ws_reader;
 
 /// Table of IPv4 and IPv6 routes, live: it changes while its readers look up.
-pub struct ws_table(Mutex<State>);
+pub struct ws_table(Live<Routes>);
 
-struct State {
+struct Routes {
     table: IpTable,
-    texts: Texts,
     /// The options for reading files of routes.
     options: Options<'static>,
+}
+
+impl Held for Routes {
+    type Live = Self;
+
+    fn live(&mut self) -> Result<&mut Self, Failure> {
+        Ok(self)
+    }
+
+    fn attach_labels(live: &mut Self, labels: &Labels<Text>) {
+        live.table.attach_labels(labels);
+    }
+
+    fn load(live: &mut Self, path: &Path, labels: &Labels<Text>) -> Result<(), Failure> {
+        if let Ok(content @ Content::Routes(_)) = Content::of_file(path) {
+            live.options.check(path, content)?;
+        }
+        Ok(live.table.load_as(path, labels, &live.options.reading()?).map(drop)?)
+    }
+
+    fn save(&self, path: &Path, labels: &Labels<Text>) -> Result<(), wirespeed::Error> {
+        self.table.save_labelled(path, labels)
+    }
+
+    fn len(&self) -> usize {
+        self.table.len()
+    }
 }
 
 /// Route, or a change of one.
@@ -100,7 +127,7 @@ pub unsafe extern "C" fn ws_table_open_merged(
         }
         let labels = Labels::new();
         let table = with_settings(IpTable::builder().fib(merged.fib, &labels), &options).build()?;
-        Ok(state(table, Texts::of(labels), options))
+        Ok(of(table, Texts::of(labels), options))
     })
 }
 
@@ -114,12 +141,8 @@ pub unsafe extern "C" fn ws_table_free(table: *mut ws_table) {
 /// Writes the number of routes to count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_table_len(table: *const ws_table, count: *mut usize) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (table, count) = unsafe { (given(table, "table")?, place(count, "count")?) };
-        count.write(lock(&table.0)?.table.len());
-        Ok(())
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(table, "table")?.0.len(count) })
 }
 
 /// Inserts a route of IPv4, or replaces that of an equal prefix, as rte_fib_add does. The address is in host
@@ -162,14 +185,7 @@ pub unsafe extern "C" fn ws_table_insert_label(
             unsafe { (given(table, "table")?, text(prefix, "prefix")?, text(label, "label")?) };
         let prefix: IpNet =
             prefix.parse().map_err(|_| Failure::argument(format!("{prefix:?} is not a prefix")))?;
-        let mut state = lock(&table.0)?;
-        let State { table, texts, .. } = &mut *state;
-        check_no_numbers(texts, table.is_empty())?;
-        texts.with(label, |next_hop, labels| {
-            table.attach_labels(labels);
-            table.insert(prefix, next_hop)?;
-            Ok(())
-        })
+        table.0.change_to(label, |routes, next_hop| Ok(routes.table.insert(prefix, next_hop).map(drop)?))
     })
 }
 
@@ -205,9 +221,7 @@ pub unsafe extern "C" fn ws_table_apply(
         let next_hops: Vec<NextHop> = changes.iter().map(|change| NextHop(change.next_hop)).collect();
         let updates = changes.iter().enumerate().map(|(at, change)| change.update(at));
         let updates = updates.collect::<Result<Vec<_>, _>>()?;
-        let mut state = lock(&table.0)?;
-        let State { table, texts, .. } = &mut *state;
-        texts.claimed(&next_hops, || Ok(table.apply(&updates).map(drop)?))
+        table.0.change(&next_hops, |routes| routes.table.apply(&updates))
     })
 }
 
@@ -215,33 +229,16 @@ pub unsafe extern "C" fn ws_table_apply(
 /// family. Fails if the table has routes with numbers of the caller's own. Labels keep their numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_table_load(table: *const ws_table, path: *const c_char) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
-        let mut state = lock(&table.0)?;
-        let State { table, texts, options } = &mut *state;
-        check_no_numbers(texts, table.is_empty())?;
-        let path = Path::new(path);
-        if let Ok(content @ Content::Routes(_)) = Content::of_file(path) {
-            options.check(path, content)?;
-        }
-        let loaded = table.load_as(path, texts.labels(), &options.reading()?);
-        texts.hold();
-        Ok(loaded.map(drop)?)
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(table, "table")?.0.load(path) })
 }
 
 /// Saves the table as an image file, with its routes and labels. An existing file is replaced as a whole or
 /// not at all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_table_save(table: *const ws_table, path: *const c_char) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
-        let state = lock(&table.0)?;
-        let State { table, texts, .. } = &*state;
-        Ok(if texts.is_empty() { table.save(path) } else { table.save_labelled(path, texts.labels()) }?)
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(table, "table")?.0.save(path) })
 }
 
 /// Lets labels end that no route leads to: their numbers may be given to other labels, and their texts are
@@ -249,12 +246,8 @@ pub unsafe extern "C" fn ws_table_save(table: *const ws_table, path: *const c_ch
 /// number or a text of this table or its readers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_table_forget_labels(table: *const ws_table) -> ws_status {
-    status(|| {
-        // SAFETY: the caller keeps the rules of the header.
-        let table = unsafe { given(table, "table") }?;
-        lock(&table.0)?.texts.forget();
-        Ok(())
-    })
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| unsafe { given(table, "table")?.0.forget_labels() })
 }
 
 /// Makes a reader of a table. It sees all later changes.
@@ -263,8 +256,8 @@ pub unsafe extern "C" fn ws_table_reader(table: *const ws_table) -> *mut ws_read
     handle(|| {
         // SAFETY: the caller keeps the rules of the header.
         let table = unsafe { given(table, "table") }?;
-        let state = lock(&table.0)?;
-        Ok(ws_reader::new(state.table.reader(), state.texts.labels().clone()))
+        let state = table.0.lock()?;
+        Ok(ws_reader::new(state.table.table.reader(), state.texts.labels().clone()))
     })
 }
 
@@ -274,7 +267,7 @@ fn build(routes: &[ws_route], options: Options<'_>) -> Result<ws_table, Failure>
         routes.iter().enumerate().map(|(at, route)| Ok((route.prefix(at)?, NextHop(route.next_hop))));
     let routes = routes.collect::<Result<Vec<_>, Failure>>()?;
     let table = with_settings(IpTable::builder().routes(routes), &options).build()?;
-    Ok(state(table, Texts::new(), options))
+    Ok(of(table, Texts::new(), options))
 }
 
 fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
@@ -291,20 +284,16 @@ fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
         options.check(path, Content::Routes(report.format))?;
         (with_settings(IpTable::builder().fib(fib, &labels), &options).build()?, labels)
     };
-    Ok(state(table, Texts::of(labels), options))
+    Ok(of(table, Texts::of(labels), options))
 }
 
-fn state(table: IpTable, texts: Texts, options: Options<'_>) -> ws_table {
-    ws_table(Mutex::new(State { table, texts, options: options.for_later() }))
+fn of(table: IpTable, texts: Texts, options: Options<'_>) -> ws_table {
+    ws_table(Live::of(Routes { table, options: options.for_later() }, texts))
 }
 
-fn with_settings(mut builder: wirespeed::IpBuilder, options: &Options<'_>) -> wirespeed::IpBuilder {
-    if let Some(engine) = options.engine {
-        builder = builder.engine(engine);
-    }
-    if let Some(cap) = options.memory_cap {
-        builder = builder.memory_cap(cap);
-    }
+fn with_settings(builder: IpBuilder, options: &Options<'_>) -> IpBuilder {
+    let builder = with(builder, options.engine, IpBuilder::engine);
+    let builder = with(builder, options.memory_cap, IpBuilder::memory_cap);
     if options.prefix_lookups { builder.prefix_lookups() } else { builder }
 }
 
@@ -313,13 +302,11 @@ fn insert(table: &ws_table, prefix: IpNet, next_hop: u64) -> Result<(), Failure>
     if !next_hop.is_some() {
         return Err(Failure::argument(format!("the route {prefix} has no next hop: they start at 1")));
     }
-    let mut state = lock(&table.0)?;
-    let State { table, texts, .. } = &mut *state;
-    texts.claimed(&[next_hop], || Ok(table.insert(prefix, next_hop).map(drop)?))
+    table.0.change(&[next_hop], |routes| routes.table.insert(prefix, next_hop))
 }
 
 fn remove(table: &ws_table, prefix: IpNet) -> Result<(), Failure> {
-    Ok(lock(&table.0)?.table.remove(prefix).map(drop)?)
+    table.0.change(&[], |routes| routes.table.remove(prefix))
 }
 
 impl ws_route {
@@ -371,7 +358,7 @@ mod tests {
     /// The label of an address.
     fn label(table: &ws_table, address: &str) -> Option<String> {
         let state = table.0.lock().unwrap();
-        let found = state.table.reader().lookup(address.parse::<IpAddr>().unwrap());
+        let found = state.table.table.reader().lookup(address.parse::<IpAddr>().unwrap());
         state.texts.labels().get(found).map(|label| label.to_string())
     }
 

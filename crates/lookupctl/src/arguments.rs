@@ -22,7 +22,8 @@ pub(crate) enum Verb {
     Replay(replay::Options),
     Verify(verify::Options),
     Build(build::Options),
-    Gen(generate::Options),
+    #[command(subcommand)]
+    Gen(generate::What),
     Names(names::Options),
     Classify(classify::Options),
     Route(Box<route::Options>),

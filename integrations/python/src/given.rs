@@ -82,6 +82,14 @@ pub(crate) fn how<const N: usize>(options: [(&str, Option<&str>); N]) -> Result<
     Ok(how)
 }
 
+/// A builder with a setting, if it is given.
+pub(crate) fn with<B, V>(builder: B, setting: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
+    match setting {
+        Some(setting) => set(builder, setting),
+        None => builder,
+    }
+}
+
 /// Refuses options for reading that a file of this content has no use for.
 pub(crate) fn check(how: &How, path: &Path, content: Content) -> Result<(), Failure> {
     how.check(content).map_err(|error| Failure::input(format!("{}: {error}", path.display())))

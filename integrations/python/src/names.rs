@@ -1,11 +1,9 @@
 //! [`NameTable`]: a live table of names, such as domains and URLs.
 
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 
-use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
+use pyo3::types::PyType;
 use wirespeed::content::Content;
 use wirespeed::names::read::lists::{
     ListFormat, ListOptions, TableOrList, read_table_or_list, recognise_list,
@@ -16,50 +14,21 @@ use wirespeed::prelude::*;
 
 use crate::answers::{self, Coded};
 use crate::column::Wrong;
-use crate::failure::{Failure, detached, lock};
-use crate::given::{self, OfFile, Origin, keywords};
+use crate::failure::{Failure, detached};
+use crate::given::{self, OfFile, Origin, keywords, with};
+use crate::live::{Dictionary, Held, Live};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::text_column::{NAMES, TextColumn};
-use crate::texts::{Texts, Value, Values};
+use crate::texts::Values;
 
 /// Table of names, live. The longest prefix of components wins. A list of domains has scopes and exceptions,
 /// and takes no changes.
 #[pyclass(frozen, mapping, module = "wirespeed")]
 pub(crate) struct NameTable {
     reader: AnyNameReader,
-    labels: Labels<String>,
     /// The form that names are written in.
     form: NameFormat,
-    state: Mutex<State>,
-}
-
-struct State {
-    names: AnyNames,
-    texts: Texts,
-    origin: Origin,
-    /// Lines that were passed over, by reason.
-    skipped: Vec<(String, u64)>,
-}
-
-/// What a call changes.
-struct Live<'s> {
-    table: &'s mut wirespeed::NameTable,
-    texts: &'s mut Texts,
-    origin: &'s mut Origin,
-    skipped: &'s mut Vec<(String, u64)>,
-}
-
-impl State {
-    /// The table, for calls that a list of domains does not allow.
-    fn live(&mut self) -> Result<Live<'_>, Failure> {
-        let Self { names, texts, origin, skipped } = self;
-        let table = names.table_mut().ok_or_else(|| {
-            Failure::state(
-                "a list of domains has scopes and exceptions: it is looked up, and not a dictionary",
-            )
-        })?;
-        Ok(Live { table, texts, origin, skipped })
-    }
+    pub(crate) live: Live<AnyNames>,
 }
 
 #[pymethods]
@@ -77,8 +46,7 @@ impl NameTable {
         let names = names
             .map_or(Ok(Vec::new()), |names| given::pairs(names, |name| parsed(name, form), given::value))?;
         detached(py, || {
-            let (builder, labels) =
-                (with_settings(wirespeed::NameTable::builder(), engine, memory_cap), Labels::new());
+            let (builder, labels) = (builder(engine, memory_cap), Labels::new());
             let builder = match Values::of(names)? {
                 Values::Numbers(names) => builder.names(names),
                 Values::Labels(names) => builder.labelled_names(&labels, names),
@@ -146,8 +114,7 @@ impl NameTable {
                 TableOrList::List(_, report) => (answers::skipped(report), Content::List(report.format)),
             };
             given::check(&how, &path, content)?;
-            let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
-            let (names, labels) = builder.build_read(read)?;
+            let (names, labels) = builder(engine, memory_cap).build_read(read)?;
             check_form(&names, form)?;
             Ok(Self::made(names, labels, form, Origin::File(file, again), skipped))
         })
@@ -186,7 +153,7 @@ impl NameTable {
         let coded = detached(py, || {
             let columns = names.columns(wrong)?;
             // Entered before the lookup: then what it finds resolves.
-            let known = self.labels.enter();
+            let known = self.live.labels().enter();
             let (numbers, _) = look_up(&columns, of_threads, false, || self.worker(wrong))?;
             Coded::labels(numbers, &known, field)
         })?;
@@ -224,72 +191,6 @@ impl NameTable {
         Ok(answers::texts(py, column.kind(), found)?)
     }
 
-    /// Inserts a name, or replaces the value of an equal one.
-    fn insert(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        let changes = vec![(parsed(name, self.form)?, Some(given::value(value)?))];
-        self.change(name.py(), changes).map(drop)
-    }
-
-    /// Removes a name. Says whether it was there.
-    fn withdraw(&self, name: &Bound<'_, PyAny>) -> Result<bool, Failure> {
-        Ok(self.change(name.py(), vec![(parsed(name, self.form)?, None)])? > 0)
-    }
-
-    /// Makes many changes, in order, all or none: pairs of a name and a value, or None to remove it. Returns
-    /// the number of changes that made a difference.
-    fn apply(&self, changes: &Bound<'_, PyAny>) -> Result<usize, Failure> {
-        let changed = given::pairs(changes, |name| parsed(name, self.form), given::value_or_none)?;
-        self.change(changes.py(), changed)
-    }
-
-    /// Replaces all names by those of a file or an image, in one step.
-    fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |state| {
-            let Live { table, texts, origin, skipped } = state.live()?;
-            texts.check_no_numbers(table.is_empty())?;
-            let loaded = table.load(&path, texts.labels());
-            texts.hold_all();
-            loaded?;
-            (*origin, *skipped) = (Origin::Changed, Vec::new());
-            Ok(())
-        })
-    }
-
-    /// Saves the table as an image, with its names and labels. An existing file is replaced as a whole or not
-    /// at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { names, texts, origin, .. }| {
-            names.save(&path, texts.labels())?;
-            *origin = Origin::Image(OfFile::now(&path)?);
-            Ok(())
-        })
-    }
-
-    /// The labels by number.
-    #[getter]
-    fn labels<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        answers::labels(py, &self.labels)
-    }
-
-    /// The label of a number, or None.
-    fn label(&self, number: u32) -> Option<String> {
-        answers::label(&self.labels, number)
-    }
-
-    /// Lets labels end that no name leads to: their numbers may be given to other labels.
-    fn forget_labels(&self, py: Python<'_>) -> Result<(), Failure> {
-        self.in_state(py, |state| {
-            state.texts.forget();
-            Ok(())
-        })
-    }
-
-    /// Numbers of lines that were passed over, by reason.
-    #[getter]
-    fn skipped<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        answers::by_reason(py, self.in_state(py, |state| Ok(state.skipped.clone()))?)
-    }
-
     /// The form that names are written in.
     #[getter]
     fn form(&self) -> &'static str {
@@ -299,81 +200,12 @@ impl NameTable {
     /// The engine.
     #[getter]
     fn engine(&self, py: Python<'_>) -> Result<&'static str, Failure> {
-        self.in_state(py, |state| Ok(state.names.engine().as_str()))
-    }
-
-    /// Bytes that the table holds.
-    #[getter]
-    fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
-        self.in_state(py, |state| Ok(state.names.memory_usage()))
-    }
-
-    /// The value of a name itself, or another object if it is not there.
-    #[pyo3(signature = (name, default=None))]
-    fn get<'py>(
-        &self,
-        name: &Bound<'py, PyAny>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
-        let py = name.py();
-        match self.exact(name)? {
-            Some(value) => Ok(value.into_pyobject(py)?),
-            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
-        }
-    }
-
-    /// The names in the form of components, such as /com/example. Each call that takes a name takes this
-    /// form, too.
-    fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
-        Ok(PyList::new(py, self.entries(py, |name, _, _| name)?)?)
-    }
-
-    /// The values, in the order of `keys`.
-    fn values<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
-        Ok(PyList::new(py, self.entries(py, |_, number, texts| texts.value(number))?)?)
-    }
-
-    /// The names with their values, in the order of `keys`.
-    fn items<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
-        Ok(PyList::new(py, self.entries(py, |name, number, texts| (name, texts.value(number)))?)?)
-    }
-
-    fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
-        self.in_state(py, |state| Ok(state.names.len()))
-    }
-
-    fn __contains__(&self, name: &Bound<'_, PyAny>) -> Result<bool, Failure> {
-        Ok(self.exact(name)?.is_some())
-    }
-
-    fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failure> {
-        let missing = || PyKeyError::new_err(name.clone().unbind());
-        Ok(self.exact(name)?.ok_or_else(missing)?.into_pyobject(name.py())?)
-    }
-
-    fn __setitem__(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        self.insert(name, value)
-    }
-
-    fn __delitem__(&self, name: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        match self.withdraw(name)? {
-            true => Ok(()),
-            false => Err(PyKeyError::new_err(name.clone().unbind()).into()),
-        }
-    }
-
-    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>, Failure> {
-        Ok(self.keys(py)?.try_iter()?)
+        self.live.in_state(py, |state| Ok(state.table.engine().as_str()))
     }
 
     fn __repr__(&self, py: Python<'_>) -> Result<String, Failure> {
-        Ok(format!("<wirespeed.NameTable of {} names, form {}>", self.__len__(py)?, self.form.name()))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        let settings = PyDict::new(slf.py());
-        settings.set_item("form", slf.get().form.name())?;
-        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &settings, "save it first")
+        let len = self.live.in_state(py, |state| Ok(state.table.len()))?;
+        Ok(format!("<wirespeed.NameTable of {len} names, form {}>", self.form.name()))
     }
 }
 
@@ -385,62 +217,13 @@ impl NameTable {
         origin: Origin,
         skipped: Vec<(String, u64)>,
     ) -> Self {
-        let (reader, texts) = (names.reader(), Texts::of(labels.clone()));
-        Self { reader, labels, form, state: Mutex::new(State { names, texts, origin, skipped }) }
+        let reader = names.reader();
+        let live = Live::of(names, labels, origin, skipped).opened_with("form", form.name());
+        Self { reader, form, live }
     }
 
-    /// Runs code with the table, without the interpreter's lock.
-    fn in_state<T: Send>(
-        &self,
-        py: Python<'_>,
-        code: impl FnOnce(&mut State) -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        detached(py, || code(&mut *lock(&self.state)?))
-    }
-
-    fn change(&self, py: Python<'_>, changes: Vec<(NameBuf, Option<Value>)>) -> Result<usize, Failure> {
-        self.in_state(py, |state| {
-            let Live { table, texts, origin, .. } = state.live()?;
-            let values = changes.iter().filter_map(|(_, value)| value.clone()).collect();
-            let applied = texts.with(values, table.is_empty(), |numbers, labels| {
-                if let Some(labels) = labels {
-                    table.attach_labels(labels);
-                }
-                let mut numbers = numbers.iter();
-                let updates = changes.iter().map(|(name, value)| match value {
-                    None => NameUpdate::remove(name),
-                    Some(_) => NameUpdate::insert(name, numbers.next().copied().unwrap_or_default()),
-                });
-                Ok(table.apply(&updates.collect::<Vec<_>>())?)
-            })?;
-            if applied.changes > 0 {
-                *origin = Origin::Changed;
-            }
-            Ok(applied.changes)
-        })
-    }
-
-    /// Something of every name, its number and the labels.
-    fn entries<T: Send>(
-        &self,
-        py: Python<'_>,
-        make: impl Fn(String, NextHop, &Texts) -> T + Sync,
-    ) -> Result<Vec<T>, Failure> {
-        self.in_state(py, |state| {
-            let Live { table, texts, .. } = state.live()?;
-            let entries = table.entries().iter();
-            Ok(entries.map(|(name, number)| make(name.to_string(), NextHop(number), texts)).collect())
-        })
-    }
-
-    /// The value of a name itself.
-    fn exact(&self, name: &Bound<'_, PyAny>) -> Result<Option<Value>, Failure> {
-        let of_name = parsed(name, self.form)?;
-        self.in_state(name.py(), |state| {
-            let Live { table, texts, .. } = state.live()?;
-            let number = NextHop(table.entries().result(&of_name));
-            Ok(number.is_some().then(|| texts.value(number)))
-        })
+    pub(crate) fn key(&self, name: &Bound<'_, PyAny>) -> Result<NameBuf, Failure> {
+        parsed(name, self.form)
     }
 
     /// What looks up parts of a batch on one thread, in one state of the table.
@@ -479,11 +262,69 @@ impl NameTable {
     }
 }
 
-fn with_settings(mut builder: NameBuilder, engine: Option<String>, memory_cap: Option<u64>) -> NameBuilder {
-    if let Some(engine) = engine {
-        builder = builder.engine(engine);
+impl Held for AnyNames {
+    type Live = wirespeed::NameTable;
+
+    fn live(&mut self) -> Result<&mut wirespeed::NameTable, Failure> {
+        self.table_mut().ok_or_else(|| {
+            Failure::state(
+                "a list of domains has scopes and exceptions: it is looked up, and not a dictionary",
+            )
+        })
     }
-    if let Some(cap) = memory_cap { builder.memory_cap(cap) } else { builder }
+
+    fn load(
+        live: &mut wirespeed::NameTable,
+        path: &Path,
+        labels: &Labels<String>,
+    ) -> Result<(), wirespeed::Error> {
+        live.load(path, labels).map(drop)
+    }
+
+    fn save(&self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error> {
+        self.save(path, labels)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.memory_usage()
+    }
+}
+
+impl Dictionary for wirespeed::NameTable {
+    type Key = NameBuf;
+
+    fn entries(&self) -> impl Iterator<Item = (String, NextHop)> {
+        self.entries().iter().map(|(name, number)| (name.to_string(), NextHop(number)))
+    }
+
+    fn number(&self, name: &NameBuf) -> Result<Option<NextHop>, Failure> {
+        let number = NextHop(self.entries().result(name));
+        Ok(number.is_some().then_some(number))
+    }
+
+    fn attach_labels(&mut self, labels: &Labels<String>) {
+        self.attach_labels(labels);
+    }
+
+    fn apply<'c>(
+        &mut self,
+        changes: impl Iterator<Item = (&'c NameBuf, Option<NextHop>)>,
+    ) -> Result<usize, wirespeed::Error> {
+        let updates = changes.map(|(name, number)| match number {
+            None => NameUpdate::remove(name),
+            Some(number) => NameUpdate::insert(name, number),
+        });
+        Ok(self.apply(&updates.collect::<Vec<_>>())?.changes)
+    }
+}
+
+fn builder(engine: Option<String>, memory_cap: Option<u64>) -> NameBuilder {
+    let builder = with(wirespeed::NameTable::builder(), engine, NameBuilder::engine);
+    with(builder, memory_cap, NameBuilder::memory_cap)
 }
 
 /// Refuses other forms than that of domains for a list of these.

@@ -1,11 +1,10 @@
 //! [`Classifier`]: a live set of rules over 5-tuples, and packet classification by it.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyType};
 use wirespeed::classify::ClassifierBuilder;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::read::{RuleFormat, UnknownFormat};
@@ -15,8 +14,9 @@ use wirespeed::prelude::*;
 use crate::addresses::Addresses;
 use crate::answers::{self, Coded};
 use crate::column::{Column, Kind, Read, Wrong};
-use crate::failure::{Failure, detached, lock};
-use crate::given::{self, OfFile, Origin, keywords};
+use crate::failure::{Failure, detached};
+use crate::given::{self, OfFile, Origin, keywords, with};
+use crate::live::{Held, Live};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::numbers::field;
 use crate::texts::{Texts, Value};
@@ -26,17 +26,10 @@ use crate::texts::{Texts, Value};
 #[pyclass(frozen, module = "wirespeed")]
 pub(crate) struct Classifier {
     reader: Reader,
-    labels: Labels<String>,
-    state: Mutex<State>,
+    pub(crate) live: Live<Rules>,
 }
 
-struct State {
-    rules: Rules,
-    texts: Texts,
-    origin: Origin,
-}
-
-enum Rules {
+pub(crate) enum Rules {
     Ipv4(wirespeed::Classifier<Ipv4Tuple>),
     Ipv6(wirespeed::Classifier<Ipv6Tuple>),
 }
@@ -159,8 +152,8 @@ impl Classifier {
         detached(py, || {
             let (file, labels) = (OfFile::now(&path)?, Labels::new());
             let rules = match checked_family(family)? {
-                6 => Rules::Ipv6(settings.of(wirespeed::Classifier::builder()).file(&path, &labels).build()?),
-                _ => Rules::Ipv4(settings.of(wirespeed::Classifier::builder()).file(&path, &labels).build()?),
+                6 => Rules::Ipv6(settings.builder().file(&path, &labels).build()?),
+                _ => Rules::Ipv4(settings.builder().file(&path, &labels).build()?),
             };
             Ok(Self::made(rules, labels, Origin::File(file, again)))
         })
@@ -221,7 +214,7 @@ impl Classifier {
         let packets = Packets::of([src, dst], [proto, sport, dport], wrong)?;
         let coded = detached(src.py(), || {
             // Entered before the lookup: then what it finds resolves.
-            let known = self.labels.enter();
+            let known = self.live.labels().enter();
             Coded::labels(self.classified(&packets, of_threads)?.1, &known, None)
         })?;
         Ok(coded.answer(src.py(), packets.kind)?)
@@ -231,22 +224,20 @@ impl Classifier {
     #[pyo3(signature = (rule, label=None))]
     fn insert(&self, rule: &Bound<'_, PyAny>, label: Option<String>) -> Result<u32, Failure> {
         let (py, rule) = (rule.py(), given::text(rule, "rule")?);
-        self.in_state(py, |State { rules, texts, origin }| {
-            let number = each!(Rules, rules, rules => insert(rules, texts, &rule, label)?);
-            *origin = Origin::Changed;
-            Ok(number)
-        })
+        let mut number = 0;
+        self.live.changed(py, |rules, texts| {
+            number = each!(Rules, rules, rules => insert(rules, texts, &rule, label)?);
+            Ok(1)
+        })?;
+        Ok(number)
     }
 
     /// Removes a rule by its number. Says whether it was there.
     fn remove(&self, py: Python<'_>, number: u32) -> Result<bool, Failure> {
-        self.in_state(py, |State { rules, origin, .. }| {
-            let applied = each!(Rules, rules, rules => rules.apply(&[RuleUpdate::Remove(number)])?);
-            if applied.changes > 0 {
-                *origin = Origin::Changed;
-            }
-            Ok(applied.changes > 0)
-        })
+        let changes = self.live.changed(py, |rules, _| {
+            Ok(each!(Rules, rules, rules => rules.apply(&[RuleUpdate::Remove(number)])?.changes))
+        })?;
+        Ok(changes > 0)
     }
 
     /// Makes many changes, in order, all or none: pairs of a number and a rule. Without a number the rule is
@@ -258,46 +249,15 @@ impl Classifier {
             if rule.is_none() { Ok(None) } else { given::text(rule, "rule").map(Some) }
         };
         let wanted = given::pairs(changes, number, rule)?;
-        self.in_state(changes.py(), |State { rules, texts, origin }| {
-            let changed = each!(Rules, rules, rules => apply(rules, texts, &wanted)?);
-            if changed > 0 {
-                *origin = Origin::Changed;
-            }
-            Ok(changed)
-        })
-    }
-
-    /// Replaces all rules by those of a file or an image, in one step for readers. A file is read with the
-    /// facts and the chain of `from_file`.
-    fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { rules, texts, origin }| {
-            each!(Rules, rules, rules => {
-                texts.check_no_numbers(rules.is_empty())?;
-                let loaded = rules.load(&path, texts.labels());
-                texts.hold_all();
-                loaded?;
-            });
-            *origin = Origin::Changed;
-            Ok(())
-        })
-    }
-
-    /// Saves the rules as an image, with their labels. An existing file is replaced as a whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { rules, texts, origin }| {
-            each!(Rules, rules, rules => {
-                if texts.is_empty() { rules.save(&path) } else { rules.save_labelled(&path, texts.labels()) }
-            })?;
-            *origin = Origin::Image(OfFile::now(&path)?);
-            Ok(())
-        })
+        self.live
+            .changed(changes.py(), |rules, texts| each!(Rules, rules, rules => apply(rules, texts, &wanted)))
     }
 
     /// The rules as text, by number.
     #[getter]
     fn rules<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        let all = self.in_state(py, |state| {
-            Ok(each!(Rules, &state.rules, rules => {
+        let all = self.live.in_state(py, |state| {
+            Ok(each!(Rules, &state.table, rules => {
                 let all = rules.rules().sorted().into_iter();
                 all.map(|(number, rule)| (number.get(), rule.to_string())).collect::<Vec<_>>()
             }))
@@ -305,25 +265,6 @@ impl Classifier {
         let by_number = PyDict::new(py);
         all.into_iter().try_for_each(|(number, rule)| by_number.set_item(number, rule))?;
         Ok(by_number)
-    }
-
-    /// The labels of actions by number.
-    #[getter]
-    fn labels<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        answers::labels(py, &self.labels)
-    }
-
-    /// The label of an action, or None.
-    fn label(&self, action: u32) -> Option<String> {
-        answers::label(&self.labels, action)
-    }
-
-    /// Lets labels end that no rule has: their numbers may be given to other labels.
-    fn forget_labels(&self, py: Python<'_>) -> Result<(), Failure> {
-        self.in_state(py, |state| {
-            state.texts.forget();
-            Ok(())
-        })
     }
 
     /// The family of the packets: 4 or 6.
@@ -341,26 +282,9 @@ impl Classifier {
         each!(Reader, &self.reader, reader => reader.engine().as_str())
     }
 
-    /// Bytes that the rules hold.
-    #[getter]
-    fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
-        self.in_state(py, |state| Ok(each!(Rules, &state.rules, rules => rules.memory_usage())))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
-        self.in_state(py, |state| Ok(each!(Rules, &state.rules, rules => rules.len())))
-    }
-
     fn __repr__(&self, py: Python<'_>) -> Result<String, Failure> {
-        Ok(format!("<wirespeed.Classifier of {} rules for IPv{}>", self.__len__(py)?, self.family()))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        lock(&slf.get().state)?.origin.reduced(
-            slf.get_type().as_any(),
-            &PyDict::new(slf.py()),
-            "save it first",
-        )
+        let len = self.live.in_state(py, |state| Ok(state.table.len()))?;
+        Ok(format!("<wirespeed.Classifier of {len} rules for IPv{}>", self.family()))
     }
 }
 
@@ -370,17 +294,7 @@ impl Classifier {
             Rules::Ipv4(rules) => Reader::Ipv4(rules.reader()),
             Rules::Ipv6(rules) => Reader::Ipv6(rules.reader()),
         };
-        let texts = Texts::of(labels.clone());
-        Self { reader, labels, state: Mutex::new(State { rules, texts, origin }) }
-    }
-
-    /// Runs code with the rules, without the interpreter's lock.
-    fn in_state<T: Send>(
-        &self,
-        py: Python<'_>,
-        code: impl FnOnce(&mut State) -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        detached(py, || code(&mut *lock(&self.state)?))
+        Self { reader, live: Live::of(rules, labels, origin, Vec::new()) }
     }
 
     /// The numbers of rules and of their actions.
@@ -405,6 +319,30 @@ impl Classifier {
                 look_up(&columns, threads, true, || worker(reader))
             }
         }
+    }
+}
+
+impl Held for Rules {
+    type Live = Self;
+
+    fn live(&mut self) -> Result<&mut Self, Failure> {
+        Ok(self)
+    }
+
+    fn load(live: &mut Self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error> {
+        each!(Self, live, rules => rules.load(path, labels)).map(drop)
+    }
+
+    fn save(&self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error> {
+        each!(Self, self, rules => rules.save_labelled(path, labels))
+    }
+
+    fn len(&self) -> usize {
+        each!(Self, self, rules => rules.len())
+    }
+
+    fn memory_usage(&self) -> u64 {
+        each!(Self, self, rules => rules.memory_usage())
     }
 }
 
@@ -495,23 +433,14 @@ fn addresses(object: &Bound<'_, PyAny>, wrong: Wrong) -> Result<(Kind, Vec<Optio
 }
 
 impl Settings {
-    fn of<T: RuleTuple>(self, mut builder: ClassifierBuilder<T>) -> ClassifierBuilder<T> {
-        for fact in self.assume {
-            builder = builder.assume(fact);
-        }
-        if let Some(format) = self.format {
-            builder = builder.format(format);
-        }
-        if let Some(chain) = self.chain {
-            builder = builder.chain(chain);
-        }
-        if let Some(table) = self.rule_table {
-            builder = builder.rule_table(table);
-        }
-        if let Some(engine) = self.engine {
-            builder = builder.engine(engine);
-        }
-        if let Some(cap) = self.memory_cap { builder.memory_cap(cap) } else { builder }
+    fn builder<T: RuleTuple>(self) -> ClassifierBuilder<T> {
+        let builder =
+            self.assume.into_iter().fold(wirespeed::Classifier::builder(), ClassifierBuilder::assume);
+        let builder = with(builder, self.format, ClassifierBuilder::format);
+        let builder = with(builder, self.chain, ClassifierBuilder::chain);
+        let builder = with(builder, self.rule_table, ClassifierBuilder::rule_table);
+        let builder = with(builder, self.engine, ClassifierBuilder::engine);
+        with(builder, self.memory_cap, ClassifierBuilder::memory_cap)
     }
 }
 
@@ -525,7 +454,7 @@ fn checked_family(family: u8) -> Result<u8, Failure> {
 fn of_rules<T: RuleTuple>(rules: &[String], settings: Settings) -> Result<wirespeed::Classifier<T>, Failure> {
     let rules = rules.iter().enumerate().map(|(at, rule)| parse(rule).map_err(|failure| failure.at(at)));
     let rules = rules.collect::<Result<Vec<_>, _>>()?;
-    Ok(settings.of(wirespeed::Classifier::builder()).rules(rules).build()?)
+    Ok(settings.builder().rules(rules).build()?)
 }
 
 fn parse<T: RuleTuple>(rule: &str) -> Result<Rule<T>, Failure> {

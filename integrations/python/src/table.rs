@@ -1,13 +1,11 @@
 //! [`Table`]: a live table of addresses of both families.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
+use pyo3::types::{PyList, PyType};
 use wirespeed::content::Content;
 use wirespeed::fib::merge::{MergeSource, read_sources};
 use wirespeed::fib::read::{Format, PrefixColumns, ReadOptions, Source, read_fib};
@@ -17,26 +15,18 @@ use wirespeed::{IpBuilder, Prefix};
 use crate::addresses::{self, Addresses};
 use crate::answers::{self, Coded};
 use crate::column::{Column, Wrong};
-use crate::failure::{Failure, detached, lock};
-use crate::given::{self, OfFile, Origin, keywords};
+use crate::failure::{Failure, detached};
+use crate::given::{self, OfFile, Origin, keywords, with};
+use crate::live::{Dictionary, Held, Live};
 use crate::lookup::{BLOCK, Part, look_up, threads};
-use crate::texts::{Texts, Value, Values};
+use crate::texts::Values;
 
 /// Table of IPv4 and IPv6 prefixes, live: it changes while other threads look up.
 #[pyclass(frozen, mapping, module = "wirespeed")]
 pub(crate) struct Table {
     /// Takes no lock. Addresses as ::ffff:192.0.2.1 count as IPv4.
     reader: IpReader,
-    labels: Labels<String>,
-    state: Mutex<State>,
-}
-
-struct State {
-    table: IpTable,
-    texts: Texts,
-    origin: Origin,
-    /// Lines that were passed over, by reason.
-    skipped: Vec<(String, u64)>,
+    pub(crate) live: Live<IpTable>,
 }
 
 /// Settings of a table that is built.
@@ -47,13 +37,9 @@ struct Settings {
 }
 
 impl Settings {
-    fn of(self, mut builder: IpBuilder) -> IpBuilder {
-        if let Some(engine) = self.engine {
-            builder = builder.engine(engine);
-        }
-        if let Some(cap) = self.memory_cap {
-            builder = builder.memory_cap(cap);
-        }
+    fn of(self, builder: IpBuilder) -> IpBuilder {
+        let builder = with(builder, self.engine, IpBuilder::engine);
+        let builder = with(builder, self.memory_cap, IpBuilder::memory_cap);
         if self.prefix_lookups { builder.prefix_lookups() } else { builder }
     }
 }
@@ -236,7 +222,7 @@ impl Table {
         let addresses = Addresses::of(addresses, wrong)?;
         let columns = addresses.columns(wrong)?;
         let of_threads = self::threads(threads)?;
-        let (reader, labels) = (&self.reader, &self.labels);
+        let (reader, labels) = (&self.reader, self.live.labels());
         let coded = detached(py, || {
             // Entered before the lookup: then what it finds resolves.
             let known = labels.enter();
@@ -297,7 +283,7 @@ impl Table {
     fn lookup_all<'py>(&self, address: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, Failure> {
         let py = address.py();
         let address = addresses::parse(&given::text(address, "address")?).map_err(Failure::Input)?;
-        let all = self.in_state(py, |state| {
+        let all = self.live.in_state(py, |state| {
             let all = state.table.lookup_all(address.to_canonical());
             Ok(all
                 .into_iter()
@@ -307,219 +293,27 @@ impl Table {
         Ok(PyList::new(py, all)?)
     }
 
-    /// Inserts a prefix, or replaces the value of an equal one.
-    fn insert(&self, prefix: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        let changes = vec![(given::prefix(prefix)?, Some(given::value(value)?))];
-        self.change(prefix.py(), changes).map(drop)
-    }
-
-    /// Removes a prefix. Says whether it was there.
-    fn withdraw(&self, prefix: &Bound<'_, PyAny>) -> Result<bool, Failure> {
-        Ok(self.change(prefix.py(), vec![(given::prefix(prefix)?, None)])? > 0)
-    }
-
-    /// Makes many changes, in order, all or none: pairs of a prefix and a value, or None to remove it.
-    /// Returns the number of changes that made a difference.
-    fn apply(&self, changes: &Bound<'_, PyAny>) -> Result<usize, Failure> {
-        self.change(changes.py(), given::pairs(changes, given::prefix, given::value_or_none)?)
-    }
-
-    /// Replaces all prefixes by those of a file or an image, in one step for the readers of a family.
-    fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { table, texts, origin, skipped }| {
-            texts.check_no_numbers(table.is_empty())?;
-            let loaded = table.load(&path, texts.labels());
-            texts.hold_all();
-            loaded?;
-            (*origin, *skipped) = (Origin::Changed, Vec::new());
-            Ok(())
-        })
-    }
-
-    /// Saves the table as an image, with its prefixes and labels. An existing file is replaced as a whole or
-    /// not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { table, texts, origin, .. }| {
-            let is_labelled = !texts.is_empty();
-            if is_labelled { table.save_labelled(&path, texts.labels()) } else { table.save(&path) }?;
-            *origin = Origin::Image(OfFile::now(&path)?);
-            Ok(())
-        })
-    }
-
-    /// The labels by number.
-    #[getter]
-    fn labels<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        answers::labels(py, &self.labels)
-    }
-
-    /// The label of a number, or None.
-    fn label(&self, number: u32) -> Option<String> {
-        answers::label(&self.labels, number)
-    }
-
-    /// Lets labels end that no prefix leads to: their numbers may be given to other labels.
-    fn forget_labels(&self, py: Python<'_>) -> Result<(), Failure> {
-        self.in_state(py, |state| {
-            state.texts.forget();
-            Ok(())
-        })
-    }
-
-    /// Numbers of lines that were passed over, by reason.
-    #[getter]
-    fn skipped<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
-        answers::by_reason(py, self.in_state(py, |state| Ok(state.skipped.clone()))?)
-    }
-
     /// The engines of IPv4 and IPv6.
     #[getter]
     fn engines(&self) -> (&'static str, &'static str) {
         (self.reader.v4().engine().as_str(), self.reader.v6().engine().as_str())
     }
 
-    /// Bytes that the table holds.
-    #[getter]
-    fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
-        self.in_state(py, |state| Ok(state.table.memory_usage()))
-    }
-
-    /// The value of a prefix itself, or another object if it is not there.
-    #[pyo3(signature = (prefix, default=None))]
-    fn get<'py>(
-        &self,
-        prefix: &Bound<'py, PyAny>,
-        default: Option<Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
-        let py = prefix.py();
-        match self.exact(prefix)? {
-            Some(value) => Ok(value.into_pyobject(py)?),
-            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
-        }
-    }
-
-    /// The prefixes, IPv4 first, each family in order.
-    fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
-        let prefixes = self.in_state(py, |state| {
-            Ok(state.table.routes().map(|(prefix, _)| prefix.to_string()).collect::<Vec<_>>())
-        })?;
-        Ok(PyList::new(py, prefixes)?)
-    }
-
-    /// The values, in the order of `keys`.
-    fn values<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
-        let values = self.in_state(py, |state| {
-            Ok(state.table.routes().map(|(_, number)| state.texts.value(number)).collect::<Vec<_>>())
-        })?;
-        Ok(PyList::new(py, values)?)
-    }
-
-    /// The prefixes with their values, in the order of `keys`.
-    fn items<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
-        let items = self.in_state(py, |state| {
-            let items = state.table.routes();
-            Ok(items
-                .map(|(prefix, number)| (prefix.to_string(), state.texts.value(number)))
-                .collect::<Vec<_>>())
-        })?;
-        Ok(PyList::new(py, items)?)
-    }
-
-    fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
-        self.in_state(py, |state| Ok(state.table.len()))
-    }
-
-    fn __contains__(&self, prefix: &Bound<'_, PyAny>) -> Result<bool, Failure> {
-        Ok(self.exact(prefix)?.is_some())
-    }
-
-    fn __getitem__<'py>(&self, prefix: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failure> {
-        let missing = || PyKeyError::new_err(prefix.clone().unbind());
-        Ok(self.exact(prefix)?.ok_or_else(missing)?.into_pyobject(prefix.py())?)
-    }
-
-    fn __setitem__(&self, prefix: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        self.insert(prefix, value)
-    }
-
-    fn __delitem__(&self, prefix: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        match self.withdraw(prefix)? {
-            true => Ok(()),
-            false => Err(PyKeyError::new_err(prefix.clone().unbind()).into()),
-        }
-    }
-
-    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>, Failure> {
-        Ok(self.keys(py)?.try_iter()?)
-    }
-
     fn __repr__(&self, py: Python<'_>) -> Result<String, Failure> {
-        let (v4, v6) = self.in_state(py, |state| Ok((state.table.v4().len(), state.table.v6().len())))?;
+        let (v4, v6) =
+            self.live.in_state(py, |state| Ok((state.table.v4().len(), state.table.v6().len())))?;
         Ok(format!("<wirespeed.Table of {v4} IPv4 and {v6} IPv6 prefixes>"))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        lock(&slf.get().state)?.origin.reduced(
-            slf.get_type().as_any(),
-            &PyDict::new(slf.py()),
-            "save it first",
-        )
     }
 }
 
 impl Table {
     fn made(table: IpTable, labels: Labels<String>, origin: Origin, skipped: Vec<(String, u64)>) -> Self {
-        let (reader, texts) = (table.reader().mapped_as_v4(true), Texts::of(labels.clone()));
-        Self { reader, labels, state: Mutex::new(State { table, texts, origin, skipped }) }
+        let reader = table.reader().mapped_as_v4(true);
+        Self { reader, live: Live::of(table, labels, origin, skipped) }
     }
 
-    /// Runs code with the table, without the interpreter's lock.
-    fn in_state<T: Send>(
-        &self,
-        py: Python<'_>,
-        code: impl FnOnce(&mut State) -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        detached(py, || code(&mut *lock(&self.state)?))
-    }
-
-    fn change(&self, py: Python<'_>, changes: Vec<(IpNet, Option<Value>)>) -> Result<usize, Failure> {
-        self.in_state(py, |State { table, texts, origin, .. }| {
-            let values = changes.iter().filter_map(|(_, value)| value.clone()).collect();
-            let applied = texts.with(values, table.is_empty(), |numbers, labels| {
-                if let Some(labels) = labels {
-                    table.attach_labels(labels);
-                }
-                let mut numbers = numbers.iter();
-                let updates = changes.iter().map(|(prefix, value)| match value {
-                    None => AnyUpdate::withdraw(*prefix),
-                    Some(_) => AnyUpdate::announce(*prefix, numbers.next().copied().unwrap_or_default()),
-                });
-                let updates = updates.collect::<Result<Vec<_>, _>>().map_err(wirespeed::Error::from)?;
-                Ok(table.apply(&updates)?)
-            })?;
-            if applied.changes > 0 {
-                *origin = Origin::Changed;
-            }
-            Ok(applied.changes)
-        })
-    }
-
-    /// The value of a prefix itself.
-    fn exact(&self, prefix: &Bound<'_, PyAny>) -> Result<Option<Value>, Failure> {
-        let net = given::prefix(prefix)?;
-        self.in_state(prefix.py(), |State { table, texts, .. }| {
-            let found = match net {
-                IpNet::V4(net) => {
-                    let prefix = Prefix::<V4>::try_from(net).map_err(wirespeed::Error::from)?;
-                    table.v4().routes().get(prefix)
-                }
-                IpNet::V6(net) => {
-                    let prefix = Prefix::<V6>::try_from(net).map_err(wirespeed::Error::from)?;
-                    table.v6().routes().get(prefix)
-                }
-            };
-            Ok(found.map(|number| texts.value(number)))
-        })
+    pub(crate) fn key(&self, prefix: &Bound<'_, PyAny>) -> Result<IpNet, Failure> {
+        given::prefix(prefix)
     }
 
     /// Looks up addresses, and makes something of the numbers and, if they are wanted, of the lengths.
@@ -539,6 +333,66 @@ impl Table {
             let (numbers, lengths) = look_up(columns, of_threads, has_lengths, || worker(reader))?;
             make(numbers, lengths)
         })
+    }
+}
+
+impl Held for IpTable {
+    type Live = Self;
+
+    fn live(&mut self) -> Result<&mut Self, Failure> {
+        Ok(self)
+    }
+
+    fn load(live: &mut Self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error> {
+        live.load(path, labels).map(drop)
+    }
+
+    fn save(&self, path: &Path, labels: &Labels<String>) -> Result<(), wirespeed::Error> {
+        self.save_labelled(path, labels)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.memory_usage()
+    }
+}
+
+impl Dictionary for IpTable {
+    type Key = IpNet;
+
+    fn entries(&self) -> impl Iterator<Item = (String, NextHop)> {
+        self.routes().map(|(prefix, next_hop)| (prefix.to_string(), next_hop))
+    }
+
+    fn number(&self, prefix: &IpNet) -> Result<Option<NextHop>, Failure> {
+        Ok(match *prefix {
+            IpNet::V4(net) => {
+                let prefix = Prefix::<V4>::try_from(net).map_err(wirespeed::Error::from)?;
+                self.v4().routes().get(prefix)
+            }
+            IpNet::V6(net) => {
+                let prefix = Prefix::<V6>::try_from(net).map_err(wirespeed::Error::from)?;
+                self.v6().routes().get(prefix)
+            }
+        })
+    }
+
+    fn attach_labels(&mut self, labels: &Labels<String>) {
+        self.attach_labels(labels);
+    }
+
+    fn apply<'c>(
+        &mut self,
+        changes: impl Iterator<Item = (&'c IpNet, Option<NextHop>)>,
+    ) -> Result<usize, wirespeed::Error> {
+        let updates = changes.map(|(&prefix, next_hop)| match next_hop {
+            None => AnyUpdate::withdraw(prefix),
+            Some(next_hop) => AnyUpdate::announce(prefix, next_hop),
+        });
+        Ok(self.apply(&updates.collect::<Result<Vec<_>, _>>()?)?.changes)
     }
 }
 

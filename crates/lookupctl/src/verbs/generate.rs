@@ -24,15 +24,9 @@ use crate::trace;
 
 /// Generates synthetic tables, traces and updates of realistic shape; equal options give equal data on every
 /// machine
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, subcommand_required = true)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+#[command(after_help = EXAMPLES)]
+pub(crate) enum What {
     Fib(FibOptions),
     Trace(TraceOptions),
     Updates(UpdatesOptions),
@@ -47,7 +41,7 @@ Examples:
 
 /// A table with today's distribution of lengths, density, nesting and next hops
 #[derive(Debug, Args)]
-struct FibOptions {
+pub(crate) struct FibOptions {
     /// Address family, 4 or 6
     #[arg(long, value_name = "4|6", default_value = "4", value_parser = family::parse)]
     family: Family,
@@ -70,7 +64,7 @@ struct FibOptions {
 
 /// Addresses to look up in a table
 #[derive(Debug, Args)]
-struct TraceOptions {
+pub(crate) struct TraceOptions {
     /// random (all over the address space), prefix (an address inside a random prefix), zipf:SKEW (prefixes
     /// by popularity) or deepest (the addresses that take most steps)
     #[arg(long, default_value = "prefix")]
@@ -98,7 +92,7 @@ enum TraceFormat {
 
 /// Updates of a table, with times, mixed as in the real stream
 #[derive(Debug, Args)]
-struct UpdatesOptions {
+pub(crate) struct UpdatesOptions {
     /// Number of updates
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
@@ -141,8 +135,8 @@ pub(crate) struct Common {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    match &options.what {
+pub(crate) fn run(what: &What) -> Result<Outcome> {
+    match what {
         What::Fib(options) => options.run(),
         What::Trace(options) => options.run(),
         What::Updates(options) => options.run(),

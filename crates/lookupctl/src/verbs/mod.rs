@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Replay(options) => replay::run(options),
         Verb::Verify(options) => verify::run(options),
         Verb::Build(options) => build::run(&options),
-        Verb::Gen(options) => generate::run(&options),
+        Verb::Gen(what) => generate::run(&what),
         Verb::Names(options) => names::run(options),
         Verb::Classify(options) => classify::run(options),
         Verb::Route(options) => route::run(&options),

@@ -21,15 +21,9 @@ use crate::number::parse_positive;
 use crate::verbs::generate::Common;
 
 /// Generates sets of rules, traces and updates; equal options give equal data on every machine
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, subcommand_required = true)]
-pub(super) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+#[command(after_help = EXAMPLES)]
+pub(super) enum What {
     Rules(RulesOptions),
     Trace(TraceOptions),
     Updates(UpdatesOptions),
@@ -48,7 +42,7 @@ Without --rules, traces and updates are for the set that gen rules makes with th
 
 /// A set of rules in the style of ClassBench or of the GSwitch paper
 #[derive(Debug, Args)]
-struct RulesOptions {
+pub(super) struct RulesOptions {
     /// Number of rules
     #[arg(long, alias = "size", value_name = "N", default_value = RULES, value_parser = parse_positive)]
     count: usize,
@@ -76,7 +70,7 @@ fn to_parser() -> impl TypedValueParser<Value = RuleFormat> {
 
 /// Tuples to look up in a set
 #[derive(Debug, Args)]
-struct TraceOptions {
+pub(super) struct TraceOptions {
     /// rules (each tuple of a rule at random), flows:N (like rules, each tuple N times in a row on average)
     /// or random (anything)
     #[arg(long, value_name = "KIND", default_value = "rules")]
@@ -100,7 +94,7 @@ struct TraceOptions {
 
 /// Updates of a set: a quarter each of new rules, removed rules, rules that come back, and changed rules
 #[derive(Debug, Args)]
-struct UpdatesOptions {
+pub(super) struct UpdatesOptions {
     /// Number of updates
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
@@ -113,8 +107,8 @@ struct UpdatesOptions {
     common: Common,
 }
 
-pub(super) fn run(options: &Options) -> Result<Outcome> {
-    match &options.what {
+pub(super) fn run(what: &What) -> Result<Outcome> {
+    match what {
         What::Rules(options) => visit(options.made.tuple(options.tuple), options),
         What::Trace(options) => {
             options.common.over_no_input(&options.rules.rules)?;

@@ -18,15 +18,9 @@ use crate::stdin;
 use crate::verbs::generate::Common;
 
 /// Generates synthetic tables, traces and updates of names; equal options give equal data on every machine
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, subcommand_required = true)]
-pub(super) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+#[command(after_help = EXAMPLES)]
+pub(super) enum What {
     Names(NamesOptions),
     Trace(TraceOptions),
     Updates(UpdatesOptions),
@@ -41,7 +35,7 @@ Examples:
 
 /// A table whose names look like real domains: lengths, depths, characters, and shared parents
 #[derive(Debug, Args)]
-struct NamesOptions {
+pub(super) struct NamesOptions {
     /// Number of names
     #[arg(long, alias = "names", value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
@@ -62,7 +56,7 @@ struct NamesOptions {
 
 /// Names to look up in a table
 #[derive(Debug, Args)]
-struct TraceOptions {
+pub(super) struct TraceOptions {
     /// Names to draw: average (all equally likely), heavy (the longest tenth), zipf:SKEW (by popularity)
     #[arg(long, value_name = "LOAD", default_value = "average")]
     load: Load,
@@ -85,7 +79,7 @@ struct TraceOptions {
 
 /// Updates of a table: equal shares of new names, removed names, names that come back, and changed results
 #[derive(Debug, Args)]
-struct UpdatesOptions {
+pub(super) struct UpdatesOptions {
     /// Number of updates
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
@@ -102,8 +96,8 @@ struct UpdatesOptions {
     common: Common,
 }
 
-pub(super) fn run(options: &Options) -> Result<Outcome> {
-    match &options.what {
+pub(super) fn run(what: &What) -> Result<Outcome> {
+    match what {
         What::Names(options) => options.run(),
         What::Trace(options) => options.run(),
         What::Updates(options) => options.run(),

@@ -34,7 +34,8 @@ enum Verb {
     Replay(replay::Options),
     Verify(verify::Options),
     Build(build::Options),
-    Gen(generate::Options),
+    #[command(subcommand)]
+    Gen(generate::What),
 }
 
 const EXAMPLES: &str = "\
@@ -74,6 +75,6 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Verb::Replay(options) => replay::run(&options),
         Verb::Verify(options) => verify::run(&options),
         Verb::Build(options) => build::run(&options),
-        Verb::Gen(options) => generate::run(&options),
+        Verb::Gen(what) => generate::run(&what),
     }
 }
