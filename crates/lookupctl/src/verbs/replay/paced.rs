@@ -113,7 +113,9 @@ impl Paced {
             now = Instant::now();
             latencies.record(now.saturating_duration_since(due));
         }
-        (latencies, now, is_behind)
+        // Few batches are back long before the end, and the rate is that of the whole time.
+        let ended = if is_behind { now } else { now.max(end) };
+        (latencies, ended, is_behind)
     }
 
     /// The time after the end in which batches that were due before it are still sent. A thread that is
@@ -130,5 +132,63 @@ impl Paced {
         let after = place * self.interval;
         // Later than any end where it is more than a duration holds.
         self.begin + Duration::try_from_secs_f64(after).unwrap_or(self.time).min(self.time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use wirespeed_fib::NextHop;
+
+    use super::*;
+
+    /// Answers at once.
+    struct Idle(usize);
+
+    impl Place for Idle {
+        fn len(&self) -> usize {
+            self.0
+        }
+
+        fn lane(&self, _: &Plan) -> Box<dyn Lane + '_> {
+            Box::new(Self(0))
+        }
+    }
+
+    impl Lane for Idle {
+        fn depth(&self) -> usize {
+            1
+        }
+
+        fn under_way(&self) -> usize {
+            self.0
+        }
+
+        fn is_ready(&self) -> bool {
+            self.0 > 0
+        }
+
+        fn submit(&mut self, _: Range<usize>) {
+            self.0 += 1;
+        }
+
+        fn take(&mut self) -> &[NextHop] {
+            self.0 = 0;
+            &[]
+        }
+    }
+
+    #[test]
+    fn a_rate_of_few_batches_is_that_of_the_whole_time() {
+        let time = Duration::from_millis(100);
+        let plan = Plan { len: 40, batch: 10, threads: 1, in_flight: 1, only: None, beside: None, time };
+        // A batch each 60 ms: two in the time, of which the second is back after 60 ms.
+        let trial = Trial::of(&Idle(40), plan, 10.0 / 0.06, time);
+        if trial.is_behind {
+            return; // a machine so busy that the second came too late
+        }
+        assert_eq!(trial.driven.batches, [2]);
+        assert!(trial.driven.seconds >= 0.1, "{}", trial.driven.seconds);
     }
 }
