@@ -132,7 +132,6 @@ impl AnyNames {
         labels: &Labels<T>,
     ) -> Result<(), Error> {
         match self {
-            Self::Table(table) if labels.is_empty() => table.save(path),
             Self::Table(table) => table.save_labelled(path, labels),
             Self::List(list) => list.save(path),
         }
