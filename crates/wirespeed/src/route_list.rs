@@ -67,7 +67,7 @@ impl RouteList<'_> {
         let (mut from, mut to) = (0, self.0.len() / record::<A>());
         while from < to {
             let middle = from.midpoint(to);
-            // Bytes in the order of records are in table order.
+            // Prefixes in table order are in the order of their bytes, too.
             let is_after = record_at(middle)[..=A::OCTETS] > *most;
             if is_after { to = middle } else { from = middle + 1 }
         }
