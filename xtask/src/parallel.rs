@@ -178,9 +178,9 @@ fn in_common(one: &[String], other: &[String]) -> usize {
 mod tests {
     use super::*;
 
-    /// The equal lines that there are: the bindings for Python and C, whose types and functions can't be
-    /// generic, and options of the command line are most of them. A merge lowers the number; new code that
-    /// says the same once more does not raise it.
+    /// The equal lines that there are: signatures of the bindings for Python and C, and options of the
+    /// command line, are most of them. A merge lowers the number; new code that says the same once more does
+    /// not raise it.
     const MOST: usize = 923;
 
     #[test]

@@ -72,6 +72,7 @@ macro_rules! live_methods {
         }
     };
 }
+
 /// Methods of every class that is a dictionary. It has a field `live`, and a method `key` that reads a key.
 /// Python calls a key as the first argument says. The methods that are listed come with their docs.
 macro_rules! dictionary_methods {

@@ -200,7 +200,7 @@ impl<A: Address> History<A> {
 fn random_histories<A: Address>() {
     let ribs = proptest::collection::vec(tables::random::<A>(0..60), 0..7);
     let patched = std::cell::Cell::new(0);
-    // One history may be so short that it has no patch.
+    // One history may be so short that it has hardly a patch.
     let cases = rounds::cases(32).max(4);
     run(cases, &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
         let mut history = History::new(fibs(ribs));
@@ -227,8 +227,8 @@ fn random_histories<A: Address>() {
         assert!(all.iter().all(|&address| !history.table.lookup_in(FibId(0), address).is_some()));
         patched.set(patched.get() + history.patched);
     });
-    let least = if rounds::is_plain() { 1 } else { 100 };
-    assert!(patched.get() >= least, "histories go by patches: {}", patched.get());
+    let least = if rounds::is_plain() { 3 } else { 100 };
+    assert!(patched.get() > least, "histories go by patches: {}", patched.get());
 }
 
 /// Two FIBs share a long path: it has to stay until the second lets go of it, and come back with either.
